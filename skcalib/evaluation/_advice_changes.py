@@ -62,11 +62,11 @@ def found_changes(samples, probabilities):
     n_tests = len(groups) * max(n_periods - 1, 1)
     found = []
     for column, name, in_group in groups:
-        of_group = samples.at(in_group)
-        since = _clearest_period(of_group, n_periods)
+        group_samples = samples.at(in_group)
+        since = _clearest_period(group_samples, n_periods)
         if since is None:
             continue
-        shift, pvalue = _shift(of_group, of_group.period >= since, n_tests)
+        shift, pvalue = _shift(group_samples, group_samples.period >= since, n_tests)
         if pvalue * n_tests < LEVEL:
             found.append(FoundChange(column, name, since, shift, pvalue * n_tests))
     return sorted(found, key=lambda change: change.adjusted_pvalue)
@@ -99,8 +99,9 @@ def _clearest_period(samples, n_periods):
         return None
     weight_after = after["weight"]
     share = weight_after / total["weight"]
-    # The sum of the later residuals less its share of all, over its standard error.
+    # The sum of the later residuals less their share of the sum of all residuals.
     difference = after["residual"] - share * total["residual"]
+    # Its variance is proportional to share (1 - share) if residuals are independent.
     scale = np.maximum(share * (1 - share), np.finfo(float).tiny)
     clearness = np.where(is_possible, difference**2 / scale, -1.0)
     return int(clearness.argmax())

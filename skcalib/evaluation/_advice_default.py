@@ -24,9 +24,9 @@ def why_not_the_default(search, chosen, since=None):
     default = Recalibrator(classes=np.arange(max(samples.n_columns, 2)))
     default.fit(samples.scores, samples.labels.astype(int), samples.sample_weight)
     is_unchanged = type(default.chosen_).__name__ != STACK
-    does = (
-        "would keep the scores" if is_unchanged else "would mix several recalibrators"
-    )
+    action = "would mix several recalibrators"
+    if is_unchanged:
+        action = "would keep the scores"
     if since is not None or chosen.column is not None:
         reason = "it fits one map to all samples and uses neither groups nor times"
     elif chosen.name == (UNCALIBRATED if is_unchanged else STACK):
@@ -43,7 +43,7 @@ def why_not_the_default(search, chosen, since=None):
         )
     else:
         reason = _as_good(search, chosen)
-    return f"Recalibrator(), the default method, {does}: {reason}."
+    return f"Recalibrator(), the default method, {action}: {reason}."
 
 
 def _nats(gain):

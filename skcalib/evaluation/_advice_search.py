@@ -124,7 +124,7 @@ class Samples(NamedTuple):
             segmentations[column] = segments[rows]
         weight_type = self.weight_type
         if isinstance(weight_type, dict):
-            weight_type = {label: of[rows] for label, of in weight_type.items()}
+            weight_type = {label: weight[rows] for label, weight in weight_type.items()}
         return self._replace(
             scores=self.scores[rows],
             labels=self.labels[rows],
@@ -367,8 +367,8 @@ class Search:
 
     def _sets_of_segments(self, column, one_map):
         """Return the sets of segments that may need maps of their own, tuples of names,
-        the smallest first: those that are off beyond doubt, those that are off, before
-        or after one map for all; and all.
+        the smallest first: the segments that are miscalibrated at a strict and at the
+        usual significance level, before and after one map for all; and all segments.
         """
         names, counts = np.unique(
             self.samples.segmentations[column], return_counts=True
@@ -377,8 +377,8 @@ class Search:
             return []
         largest_first = np.argsort(-counts, kind="stable")[:_MOST_SEGMENTS]
         sets = [tuple(names[largest_first].tolist())]
-        off_before, more_before = self._segments_off(column, UNCHANGED)
-        off_after, more_after = self._segments_off(column, one_map)
+        off_before, more_before = self._miscalibrated_segments(column, UNCHANGED)
+        off_after, more_after = self._miscalibrated_segments(column, one_map)
         # If more segments are off than can be named, all get a map; or only those that
         # were off before, if one map for all has moved the others.
         if not more_after:
@@ -395,10 +395,10 @@ class Search:
             distinct[key] = segments
         return list(distinct.values())
 
-    def _segments_off(self, column, candidate):
-        """Return the segments that are off by a candidate's out-of-fold probabilities,
-        as two tuples (beyond doubt, and at the level); and whether the others, not off
-        one by one, are off together.
+    def _miscalibrated_segments(self, column, candidate):
+        """Return the segments in which a candidate's out-of-fold probabilities are
+        miscalibrated, as two tuples (at a strict and at the usual significance level),
+        and whether a joint test rejects calibration of the other segments.
         """
         table = calibration_by_group(
             self.samples.labels,
@@ -414,13 +414,15 @@ class Search:
         order = np.argsort(table.adjusted_pvalue, kind="stable")[:_MOST_SEGMENTS]
         sets = []
         for level in (_BEYOND_DOUBT, LEVEL):
-            is_off = table.adjusted_pvalue[order] < level
-            sets.append(tuple(table.group[order][is_off].tolist()))
+            is_rejected = table.adjusted_pvalue[order] < level
+            sets.append(tuple(table.group[order][is_rejected].tolist()))
         others = table.pvalue[table.adjusted_pvalue >= LEVEL]
-        are_off_together = False
+        is_rejected_jointly = False
         if len(others) > 0:
-            are_off_together = combine_pvalues(others, method="fisher").pvalue < LEVEL
-        return sets, bool(are_off_together)
+            is_rejected_jointly = (
+                combine_pvalues(others, method="fisher").pvalue < LEVEL
+            )
+        return sets, bool(is_rejected_jointly)
 
     def n_needed(self, simpler, chosen):
         """Return how many samples a fit of the candidate `chosen` needs to keep nine

@@ -459,7 +459,7 @@ class _Pooling:
             return
         offsets = log_odds(scores)
         fit = fit_random_intercept(offsets, labels, weight, codes, self.level)
-        shifts = np.array(fit)[[0, 1, 2, 4, 5]]
+        shifts = np.array([fit.median, fit.low, fit.high, fit.new_low, fit.new_high])
         self._add("intercept", shifts, fit.tau)
         if np.isnan(ratio):
             self.not_pooled["observed_expected"] = "All scores are 0."
@@ -477,7 +477,7 @@ class _Pooling:
         """Add the ratio of observed to expected events over all samples, with limits on
         the log scale from the sums of the clusters.
         """
-        # of the logarithm of the ratio, by the delta method
+        # Influence on the logarithm of the ratio, by the delta method.
         influence = (labels - ratio * scores) * weight.sum() / (weight @ labels)
         width, reason = Influence(influence, weight, cluster=codes).half_width(
             self.level

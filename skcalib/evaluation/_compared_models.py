@@ -161,8 +161,8 @@ class ComparedModels(NamedTuple):
         differences = {}
         for name in self._others():
             if loss is None:
-                known = self.label_weights
-                is_constant = known is None or known.form == "constant"
+                weights = self.label_weights
+                is_constant = weights is None or weights.form == "constant"
                 is_unequal = self.options["clusters"] is not None or not is_constant
                 observed = means[name].observed_events
                 observed = min(observed, reference.observed_events)

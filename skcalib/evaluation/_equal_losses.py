@@ -46,14 +46,16 @@ class EqualLosses:
     """
 
     def __init__(self, name, first, second, influence, label_weights):
-        self.name = name
-        self._is_of_one_event = first.is_binary
+        self.loss_name = name
+        self._is_binary = first.is_binary
         self.label_weights = label_weights
+        # Columns (n, K) for the classes, or scores on a device, which are converted
+        # block by block.
         self.scores = (first.scores, second.scores)
         on_device = all(isinstance(scores, DeviceScores) for scores in self.scores)
-        if not on_device or self._weights_follow_labels:
+        if not on_device or self._weights_depend_on_labels:
             self.scores = tuple(_by_class(np.asarray(s)) for s in self.scores)
-        self.codes = first.labels.astype(np.intp)
+        self.codes = first.labels.astype(np.intp)  # the class of each sample
         self.influence = influence
 
     @cached_property
@@ -63,52 +65,61 @@ class EqualLosses:
         """
         first, second = self.scores
         copies = self._copies
-        if self._weights_follow_labels:
-            return _reduced(np, *self._in_sample()) @ copies
+        if self._weights_depend_on_labels:
+            probability, difference = self._null_distribution_in_sample()
+            return _moments(np, probability, difference) @ copies
         if not isinstance(first, DeviceScores):
-            return _reduced(np, *self._equal(np, first, second)) @ copies
+            probability, difference = self._null_distribution(np, first, second)
+            return _moments(np, probability, difference) @ copies
         xp, dtype = first.xp, first.sum_dtype
         sums = np.zeros(3)
         pairs = zip(first.blocks_to_add, second.blocks_to_add, strict=True)
         for (rows, block), (_, other) in pairs:
-            law = self._equal(xp, xp.astype(block, dtype), xp.astype(other, dtype))
-            of_block, _ = as_array(_reduced(xp, *law) @ first.moved(copies[rows]))
-            sums += of_block
+            probability, difference = self._null_distribution(
+                xp, xp.astype(block, dtype), xp.astype(other, dtype)
+            )
+            moments = _moments(xp, probability, difference)
+            block_sums, _ = as_array(moments @ first.moved(copies[rows]))
+            sums += block_sums
         return sums
 
-    def _equal(self, xp, first, second):
+    def _null_distribution(self, xp, first, second):
         """Return the probabilities of the labels (m, K) under the hypothesis, and the
         losses by label (m, K) of the first model less those of the second, for their
         scores.
         """
-        losses = losses_of_classes(xp, first, self.name)
-        difference = losses - losses_of_classes(xp, second, self.name)
-        if self._is_of_one_event and self.name == "brier":
-            difference = difference / 2  # of both classes, which count alike
-        # Losses are proper: the first model's labels favour it, and the second's the
-        # second model. Between them lies a mixture that favours none.
-        favour = -xp.sum(first * difference, axis=1, keepdims=True)
-        against = xp.sum(second * difference, axis=1, keepdims=True)
-        total = favour + against
-        is_some = total > 0
+        losses = losses_of_classes(xp, first, self.loss_name)
+        difference = losses - losses_of_classes(xp, second, self.loss_name)
+        if self._is_binary and self.loss_name == "brier":
+            # The loss of one event is half the sum over both classes.
+            difference = difference / 2
+        # Proper losses favour a model whose probabilities are right. If labels follow
+        # those of the first model, its expected loss is smaller by first_gain >= 0; if
+        # they follow the second model, its loss is smaller by second_gain >= 0. A
+        # mixture favours none of them: (1 - share) first_gain = share second_gain.
+        first_gain = -xp.sum(first * difference, axis=1, keepdims=True)
+        second_gain = xp.sum(second * difference, axis=1, keepdims=True)
+        total = first_gain + second_gain
+        is_positive = total > 0
         one = xp.ones_like(total)
-        share = xp.where(is_some, favour / xp.where(is_some, total, one), one / 2)
-        share = xp.clip(share, 0, 1)
+        divisor = xp.where(is_positive, total, one)
+        share = xp.where(is_positive, first_gain / divisor, one / 2)
+        share = xp.clip(share, 0, 1)  # rounding may lead outside
         return (1 - share) * first + share * second, difference
 
     @property
-    def _weights_follow_labels(self):
+    def _weights_depend_on_labels(self):
         """Whether the weights of both labels are known, and differ."""
         known = self.label_weights
         return known is not None and known.is_known and known.form != "constant"
 
-    def _in_sample(self):
+    def _null_distribution_in_sample(self):
         """Return the labels' probabilities in the sample (n, K), and what each adds to
         the sum of weighted differences, but for copies.
         """
         first, second = (np.asarray(s, dtype=np.float64) for s in self.scores)
-        probability, difference = self._equal(np, first, second)
-        if self._weights_follow_labels:
+        probability, difference = self._null_distribution(np, first, second)
+        if self._weights_depend_on_labels:
             of_event, with_event, without_event = self.label_weights.event_probability(
                 probability[:, 1], self.codes
             )
@@ -120,7 +131,7 @@ class EqualLosses:
 
     @property
     def _copies(self):
-        """How many samples each row stands for, (n,)."""
+        """How many samples each row stands for, (n,): 1 with importance weights."""
         weight = self.influence.weight
         if self.label_weights is not None:
             weight = None
@@ -131,7 +142,7 @@ class EqualLosses:
         of weighted differences.
         """
         moment = self._sums[power // 2 - 1]
-        if self.label_weights is not None and not self._weights_follow_labels:
+        if self.label_weights is not None and not self._weights_depend_on_labels:
             moment *= self.influence.weight[0] ** power  # equal weights
         return float(moment)
 
@@ -141,10 +152,10 @@ class EqualLosses:
         return self._moment(2)
 
     def expected_events(self):
-        """Return the expected number of events on which that variance rests: of those
-        that all change the difference alike, as many as are expected.
+        """Return the effective number of events that determine the variance: the
+        squared variance over the expected sum of fourth powers.
 
-        It is the squared variance over the expected sum of fourth powers.
+        It is the expected number of events if all change the difference equally.
         """
         fourth = self._moment(4)
         if fourth == 0:
@@ -183,8 +194,8 @@ class EqualLosses:
         is_few = self.expected_events() < FEWEST_FOR_NORMAL
         if not is_few or n_uncertain > _MOST_DRAWN:
             return normal_pvalue(mean_difference, self.variance / total**2)
-        # In order, so that the draws do not depend on that of the rows.
-        probability, difference = self._in_sample()
+        # Sorted, so that the draws do not depend on the order of the rows.
+        probability, difference = self._null_distribution_in_sample()
         order = np.lexsort(difference.T)
         drawn = sums_of_drawn_labels(
             probability[order],
@@ -195,7 +206,7 @@ class EqualLosses:
         return two_sided_pvalue(drawn, mean_difference * total)
 
 
-def _reduced(xp, probability, difference):
+def _moments(xp, probability, difference):
     """Return the expected second and fourth power of each sample's difference, and 1
     less its largest probability, (3, m).
     """

@@ -295,7 +295,7 @@ def _table(fits, candidates, loss, level):
         low=low,
         high=high,
         pvalue=pvalues,
-        # the uncalibrated scores are no test
+        # The first row, the uncalibrated scores, is compared with itself.
         adjusted_pvalue=np.append(1.0, holm(pvalues[1:])),
         reason=np.array(reasons),
         loss=loss,

@@ -164,37 +164,38 @@ def update_test(
         raise ValueError(reasons[0])
     events = task.labels.astype(np.float64)
     z = log_odds(task.scores)
-    own = [np.ones(len(z)), z]
+    score_columns = [np.ones(len(z)), z]
     n_coefficients = [0, 1, 2]
     names = ["none", "intercept", "slope"]
     likelihoods = [
         _log_likelihood(np.zeros((len(z), 1)), events, offset=z),
         _log_likelihood(np.ones((len(z), 1)), events, offset=z),
-        _log_likelihood(np.column_stack(own), events),
+        _log_likelihood(np.column_stack(score_columns), events),
     ]
     if features is not None:
-        beside = numeric_columns(features, name="features")
-        if len(beside) != len(z):
+        further_features = numeric_columns(features, name="features")
+        if len(further_features) != len(z):
             raise ValueError(
-                f"features has {len(beside)} rows, but y_true has {len(z)}."
+                f"features has {len(further_features)} rows, but y_true has {len(z)}."
             )
-        columns = np.column_stack((*own, _standardized(beside)))
+        columns = np.column_stack((*score_columns, _standardized(further_features)))
         names.append("features")
-        # columns that repeat others, or are constant, are no coefficients
+        # The rank counts coefficients without columns that others determine.
         n_coefficients.append(int(np.linalg.matrix_rank(columns)))
         likelihoods.append(_log_likelihood(columns, events))
     _warn_of_few_events(events, n_coefficients[-1])
     likelihoods = np.array(likelihoods)
     statistic = np.maximum(2 * (likelihoods[-1] - likelihoods), 0.0)
-    more = n_coefficients[-1] - np.array(n_coefficients)
+    # Likelihood ratio tests of each step against the last one.
+    extra_coefficients = n_coefficients[-1] - np.array(n_coefficients)
     pvalue = np.ones(len(names))
-    is_smaller = more > 0
-    pvalue[is_smaller] = chi2.sf(statistic[is_smaller], more[is_smaller])
+    is_smaller = extra_coefficients > 0
+    pvalue[is_smaller] = chi2.sf(statistic[is_smaller], extra_coefficients[is_smaller])
     return UpdateTest(
         step=np.array(names),
         log_likelihood=likelihoods,
         statistic=statistic,
-        degrees_of_freedom=more,
+        degrees_of_freedom=extra_coefficients,
         pvalue=pvalue,
         chosen=names[int(np.argmax(pvalue > _LEVEL))],
     )

@@ -251,7 +251,7 @@ def reliability_curve(
     ([0.19, 0.39, 0.57, 0.74], [0.25, 0.46, 0.65, 0.8])
     """
     if simultaneous:
-        _refuse_beside_band(y_true, binning, sample_weight, clusters)
+        _check_band_arguments(y_true, binning, sample_weight, clusters)
         data = check_scored_labels(y_true, y_proba, pos_label=pos_label, labels=labels)
         level = check_confidence_level(confidence_level)
         bands = []
@@ -313,7 +313,7 @@ def _one_or_all(curves, multiclass, data):
     return curves[0]
 
 
-def _refuse_beside_band(y_true, binning, sample_weight, clusters):
+def _check_band_arguments(y_true, binning, sample_weight, clusters):
     """Raise for arguments that the proof of the simultaneous band does not cover."""
     refused = {"binning": binning, "sample_weight": sample_weight}
     refused["clusters"] = clusters
@@ -417,7 +417,7 @@ def validity_curve(
     [0.0, 1.0]
     """
     strategy = check_binning(binning, UniqueScores())
-    # a curve is of one event
+    # The curve describes a single event.
     check_option(multiclass, "multiclass", ("auto", "top_label"))
     rows = {"sample_weight": sample_weight, "pos_label": pos_label, "labels": labels}
     data = check_rows_or_bins(
@@ -434,7 +434,7 @@ def validity_curve(
     shares = statistics.share[is_filled][order]
     share_of_first = np.append(0.0, np.cumsum(shares))
     if epsilons is None:
-        # 0 and each distinct gap: where the curve steps
+        # The curve is a step function: it changes at each distinct gap only.
         steps = np.append(0.0, gaps)
         epsilons = steps[first_rows(steps)]
     else:

@@ -496,27 +496,26 @@ def _table(groups, errors, confidence_level, adjustment, alternative):
     n = samples.n
     mean_score = samples.mean_score
     event_frequency = samples.event_frequency
-    # Why there are no limits: empty texts where there are.
     bias_tests = BiasTests(samples, alternative)
+    # A reason says why a group has no limits. It is "" for a group with limits.
     tests, reasons = bias_tests.at(confidence_level)
+    # The sentence about the worst group needs limits that hold for all groups at once.
     level_of_all = simultaneous_level(confidence_level, len(samples))
-    tests_of_all, _ = bias_tests.at(level_of_all)
-    pvalue, bias_low, bias_high, bias_pvalue = tests
+    simultaneous_tests, _ = bias_tests.at(level_of_all)
     bias = mean_score - event_frequency
     # In a group without events, or of events alone, one limit is the bias itself. The
     # two are summed in different orders, and may differ by rounding: a limit that the
     # bias exceeds by less than 1e-12 is set to the bias.
-    bias_low = np.where(bias_low - bias < 1e-12, np.minimum(bias_low, bias), bias_low)
-    bias_high = np.where(
-        bias - bias_high < 1e-12, np.maximum(bias_high, bias), bias_high
-    )
+    low, high = tests.low, tests.high
+    bias_low = np.where(low - bias < 1e-12, np.minimum(low, bias), low)
+    bias_high = np.where(bias - high < 1e-12, np.maximum(high, bias), high)
     if adjustment == "holm":
-        adjusted = holm(pvalue)
+        adjusted = holm(tests.pvalue)
     else:
         distributions = []
         for sample in samples:
             distributions.append(_pvalue_distribution(sample, alternative))
-        adjusted = adjusted_pvalues(pvalue, distributions)
+        adjusted = adjusted_pvalues(tests.pvalue, distributions)
     error, error_low, error_high = errors
     n_events = n * event_frequency
     return GroupCalibration(
@@ -530,16 +529,16 @@ def _table(groups, errors, confidence_level, adjustment, alternative):
         error=error,
         error_low=error_low,
         error_high=error_high,
-        pvalue=pvalue,
+        pvalue=tests.pvalue,
         adjusted_pvalue=adjusted,
-        bias_pvalue=bias_pvalue,
-        adjusted_bias_pvalue=holm(bias_pvalue),
+        bias_pvalue=tests.bias_pvalue,
+        adjusted_bias_pvalue=holm(tests.bias_pvalue),
         binomial_pvalue=binomial_pvalue(n_events, n, mean_score, alternative),
         jeffreys_pvalue=jeffreys_pvalue(n_events, n, mean_score, alternative),
         reason=np.array(reasons, dtype=str),
         alternative=alternative,
         confidence_level=confidence_level,
-        _limits_of_all=np.array([tests_of_all.low, tests_of_all.high]),
+        _limits_of_all=np.array([simultaneous_tests.low, simultaneous_tests.high]),
     )
 
 

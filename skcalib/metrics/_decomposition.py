@@ -388,16 +388,20 @@ def _debiased_parts(bins):
     total = bins.weight.sum()
     base_rate = bins.weighted_label.sum() / total
 
-    def excess(frequency, weight):
-        """Return the unbiased variance of a mean of `weight` labels; 0 for one."""
+    def variance_of_mean(frequency, weight):
+        """Return the unbiased estimate of the variance of the mean of `weight` labels;
+        0 for a single label.
+        """
         variance = frequency * (1 - frequency)
         return np.where(weight > 1, variance / np.maximum(weight - 1, 1e-300), 0.0)
 
-    of_bins = share @ excess(frequency, bins.weight)
-    of_all = excess(base_rate, total)
-    miscalibration = share @ (bins.mean_score - frequency) ** 2 - of_bins
-    discrimination = share @ (frequency - base_rate) ** 2 - of_bins + of_all
-    uncertainty = base_rate * (1 - base_rate) + of_all
+    noise_of_bins = share @ variance_of_mean(frequency, bins.weight)
+    noise_of_base_rate = variance_of_mean(base_rate, total)
+    miscalibration = share @ (bins.mean_score - frequency) ** 2 - noise_of_bins
+    discrimination = (
+        share @ (frequency - base_rate) ** 2 - noise_of_bins + noise_of_base_rate
+    )
+    uncertainty = base_rate * (1 - base_rate) + noise_of_base_rate
     # Sums of squares and products around the means of the bins.
     squares = bins.weighted_score_squared.sum() / total - share @ bins.mean_score**2
     products = bins.weighted_score_label.sum() / total - share @ (

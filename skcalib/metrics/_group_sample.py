@@ -68,8 +68,8 @@ class Sample(NamedTuple):
 
     @property
     def few_events(self):
-        """Why importance weights leave too few effective events, or non-events, for the
-        observed squares of residuals; "" where they do not.
+        """Why the variance cannot be estimated from the observed residuals: importance
+        weights leave too few effective events or non-events. "" if it can be.
         """
         weights = self.label_weights
         if self.task is None or weights is None or weights.form == "constant":

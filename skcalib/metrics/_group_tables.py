@@ -128,9 +128,10 @@ class GroupCalibration(ResultTable):
         low, high = self._limits_of_all[:, k]
         level = self._level_words()
         if self.alternative == "two-sided":
-            off = Verdict("off", self.bias[k], low, high, self.n[k], tolerance=0.0)
-            size = off.words(scale=100, unit="points", level=level)
-        else:  # one of the limits only bounds a probability
+            judged = Verdict("off", self.bias[k], low, high, self.n[k], tolerance=0.0)
+            size = judged.words(scale=100, unit="points", level=level)
+        else:
+            # A one-sided test has one limit; the other is the largest possible bias.
             side = "high" if low > 0 else "low"
             least = 100 * max(low, -high)
             size = (
@@ -140,7 +141,7 @@ class GroupCalibration(ResultTable):
         return f"{self.group[k]}, {size}"
 
     def _none_off(self):
-        """Return the sentence on groups of which none is off."""
+        """Return the sentence for a table in which no group is rejected."""
         n = len(self)
         lead = f"None of {n} groups is detectably off on average"
         if n == 1:

@@ -309,7 +309,7 @@ class MetricInput:
     y_true, y_proba
         Arguments with which a metric is called: those that were passed, or the bin sums
         and None.
-    described : dict
+    metric_arguments : dict
         The arguments `sample_weight`, `pos_label` and `labels` that are not None. The
         weights are frequency weights.
     data : ScoredLabels or BinnedTask
@@ -320,7 +320,7 @@ class MetricInput:
 
     y_true: object
     y_proba: object
-    described: dict
+    metric_arguments: dict
     data: object
     cluster: np.ndarray | None
 
@@ -368,16 +368,16 @@ class MetricInput:
             _, cluster = check_groups(clusters, len(data.scores), name="clusters")
         # Arguments with which the metric is called. Those that are None are left out: a
         # metric of the user may not have them.
-        described = {}
+        metric_arguments = {}
         if pos_label is not None:
-            described["pos_label"] = pos_label
+            metric_arguments["pos_label"] = pos_label
         if labels is not None:
-            described["labels"] = labels
+            metric_arguments["labels"] = labels
         if isinstance(data, BinnedTask):
             y_true = data.bins
         elif data.sample_weight is not None:
-            described["sample_weight"] = data.sample_weight
-        return cls(y_true, y_proba, described, data, cluster)
+            metric_arguments["sample_weight"] = data.sample_weight
+        return cls(y_true, y_proba, metric_arguments, data, cluster)
 
     @property
     def kept(self):
@@ -388,8 +388,9 @@ class MetricInput:
         return data.at(data.kept)
 
     def reason(self, multiclass):
-        """Return why the observed residuals say too little about their spread, with
-        weights of importance and few events; "" where they do not.
+        """Return why the variance cannot be estimated from the observed residuals:
+        importance weights leave too few effective events. "" if it can be estimated, or
+        is not needed.
         """
         data = self.kept
         weights = data.label_weights
@@ -412,12 +413,12 @@ class MetricInput:
         if error.groups is not None:
             # Its groups have an entry for each row that was passed, also for those of
             # weight zero: all rows are validated again.
-            return error.value(self.y_true, self.y_proba, **self.described)
+            return error.value(self.y_true, self.y_proba, **self.metric_arguments)
         return error.value(self.kept)
 
     def value(self, metric, **params):
         """Return the value of any metric, called with the arguments as passed."""
-        return metric(self.y_true, self.y_proba, **self.described | params)
+        return metric(self.y_true, self.y_proba, **self.metric_arguments | params)
 
 
 def _checked_number(estimate):

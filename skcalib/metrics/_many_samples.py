@@ -200,8 +200,11 @@ class SmallSamples:
         error = BinnedError(binning=None, **params)
         has_error = np.ones(len(self), dtype=bool)
         if error.method in ("debiased", "unbiased"):
-            thin = self._sums(np.where(self._bins.count < 2, self._bins.count, 0))
-            has_error = thin / self.n <= MAX_THIN_SHARE
+            # These errors are undefined if too many rows are alone in their bins.
+            n_alone = self._sums(np.where(self._bins.count < 2, self._bins.count, 0))
+            has_error = n_alone / self.n <= MAX_THIN_SHARE
+        # With few possible numbers of events by bin, limits are computed by summation
+        # over all of them, without draws. Other samples take the general way.
         outcomes = n_outcomes(rows_of(self._bins), self._n_bins)
         is_summed = has_error & (outcomes <= MOST_OUTCOMES)
         is_summed &= error.norm != np.inf and error.method != "label_binned"
@@ -213,11 +216,12 @@ class SmallSamples:
         bins = self._bins.at(np.repeat(is_summed, self._n_bins))
         sizes = self._n_bins[is_summed]
         power = error.power_of_sums(bins)
-        # The shares of `power` are those among the bins of all samples.
-        of_own = np.repeat(bins.total_weight / self.n[is_summed], sizes)
+        # `share_of_bin` is the share of a bin in the rows of all samples. The factor
+        # turns it into the share in the rows of its own sample.
+        to_own_share = np.repeat(bins.total_weight / self.n[is_summed], sizes)
+        first_bins = np.cumsum(sizes) - sizes
         observed = np.add.reduceat(
-            power.observed_of_bins * power.share_of_bin * of_own,
-            np.cumsum(sizes) - sizes,
+            power.observed_of_bins * power.share_of_bin * to_own_share, first_bins
         )
         problems = SmallProblems(
             bins,
@@ -286,26 +290,27 @@ class BiasTests:
             # A limit of level L is that of a two-sided interval of level 2 L - 1, which
             # leaves out 1 - L on either side.
             level = 2 * confidence_level - 1
-        found = np.empty((4, len(self._samples)))
+        # Rows: the fields of `BiasTest`.
+        two_sided = np.empty((4, len(self._samples)))
         reasons = [""] * len(self._samples)
         if self._independent is not None:
-            found[:, self._is_independent] = self._independent.at(level)
+            two_sided[:, self._is_independent] = self._independent.at(level)
         for k in np.flatnonzero(~self._is_independent):
-            found[:, k], reasons[k] = self._samples[k].bias_test(level)
+            two_sided[:, k], reasons[k] = self._samples[k].bias_test(level)
         if self._alternative == "two-sided":
-            return BiasTest(*found), reasons
+            return BiasTest(*two_sided), reasons
         has_limits = np.array([not reason for reason in reasons])
-        return self._one_sided(found, has_limits), reasons
+        return self._one_sided(two_sided, has_limits), reasons
 
-    def _one_sided(self, found, has_limits):
-        """Return the one-sided `BiasTest` for two-sided ones (4, n_samples);
-        `has_limits` (n_samples,) says which samples have limits.
+    def _one_sided(self, two_sided, has_limits):
+        """Return the one-sided `BiasTest` for the fields of `two_sided` tests, (4,
+        n_samples); `has_limits` (n_samples,) says which samples have limits.
         """
         mean_score = self._samples.mean_score
         bias = mean_score - self._samples.event_frequency
         is_greater = self._alternative == "greater"
         is_on_side = bias < 0 if is_greater else bias > 0
-        pvalue, low, high, bias_pvalue = found
+        pvalue, low, high, bias_pvalue = two_sided
         one_sided = half_pvalue(pvalue, is_on_side)
         if self._independent is not None:
             # Rows are independent: the tails of the number of events are known.

@@ -382,12 +382,13 @@ class _LabelDraws:
         self._rng = np.random.Generator(np.random.SFC64(seed))
         if cluster is None:
             return
+        # The correlation is that of the residuals after a common bias is removed.
         fitted = np.clip(scores + (labels - scores).mean(), 0, 1)
         _, code = np.unique(cluster, return_inverse=True)
         self._correlation = cluster_correlation(
             fitted, labels, np.ones(len(scores)), code
         )
-        self._quantile = ndtri(scores)
+        self._normal_quantile = ndtri(scores)
 
     def draw(self):
         """Return the positions of the events of the next draw."""
@@ -398,12 +399,15 @@ class _LabelDraws:
         n_rows = len(self._scores)
         if self._cluster is None:
             return self._rng.random(n_rows) < self._scores
-        # The factor of each sample's cluster, and a number of its own.
+        # One-factor Gaussian copula: a factor that the samples of a cluster share, and
+        # independent noise. Their sum is standard normal, so that it lies below the
+        # normal quantile of a score with the probability of that score.
         n_clusters = self._cluster.max() + 1
         factor = self._rng.standard_normal(n_clusters)[self._cluster]
-        own = self._rng.standard_normal(n_rows)
+        noise = self._rng.standard_normal(n_rows)
         rho = self._correlation
-        return rho**0.5 * factor + (1 - rho) ** 0.5 * own < self._quantile
+        latent = rho**0.5 * factor + (1 - rho) ** 0.5 * noise
+        return latent < self._normal_quantile
 
 
 class _ResidualDraws:
@@ -435,24 +439,28 @@ class _ResidualDraws:
     def __init__(self, scores, labels, label_weights, cluster, seed):
         self.observed = label_weights.weight * (labels - scores)
         self._rng = np.random.Generator(np.random.SFC64(seed))
-        self._unit = np.arange(len(scores))
+        # Without clusters, each row is a cluster of its own.
+        self._cluster = np.arange(len(scores))
         if cluster is not None:
-            self._unit = np.unique(cluster, return_inverse=True)[1]
+            self._cluster = np.unique(cluster, return_inverse=True)[1]
+        # Probability of the event in the sample; None if labels cannot be drawn.
         self._probability = None
         if label_weights.is_known and cluster is None:
             self._probability, with_event, without_event = (
                 label_weights.event_probability(scores, labels)
             )
-            self._of_event = with_event * (1 - scores)
-            self._of_none = -without_event * scores
+            self._residual_of_event = with_event * (1 - scores)
+            self._residual_of_non_event = -without_event * scores
 
     def draw(self):
         """Return the weighted residuals (n,) of the next draw."""
         if self._probability is None:
-            signs = self._rng.integers(0, 2, self._unit.max() + 1)
-            return (2.0 * signs - 1.0)[self._unit] * self.observed
+            # A wild bootstrap: each cluster keeps or changes the sign of its residuals.
+            bits = self._rng.integers(0, 2, self._cluster.max() + 1)
+            signs = 2.0 * bits - 1.0
+            return signs[self._cluster] * self.observed
         is_event = self._rng.random(len(self._probability)) < self._probability
-        return np.where(is_event, self._of_event, self._of_none)
+        return np.where(is_event, self._residual_of_event, self._residual_of_non_event)
 
 
 def _split_columns(X, n_rows, rows, max_bins):
@@ -596,10 +604,12 @@ class _Segments:
         self.scale = np.sqrt(self._cell_sums(variance_of_row).sum(axis=1) + 1)
 
     def _have_events(self, labels):
-        """Return whether each segment has enough effective events and non-events."""
+        """Return whether each segment has enough effective events and non-events: the
+        effective number for weights w is sum(w)^2 / sum(w^2).
+        """
         enough = np.ones(len(self.n), dtype=bool)
-        for is_one in (labels, ~labels):
-            weight = self.weight * is_one
+        for in_class in (labels, ~labels):
+            weight = self.weight * in_class
             total = self._cell_sums(weight).sum(axis=1)
             squares = self._cell_sums(weight**2).sum(axis=1)
             enough &= effective_size(total, squares) >= FEWEST_EVENTS * (1 - 1e-9)
@@ -647,7 +657,7 @@ class _Segments:
     def _sizes(self, depth, min_size):
         """Return the segments' numbers of samples by key: pairs (number of the column,
         of its part), for up to `depth` columns; the empty key, all samples, comes
-        first. A segment with the same samples as one with a condition less is left out.
+        first. A segment is left out if dropping one of its conditions adds no samples.
         """
         sizes = {(): len(self.scores)}  # of all, also those that are left out
         distinct = dict(sizes)

@@ -376,24 +376,26 @@ def coefficient(task, name, confidence_level, weight_type="frequency", cluster=N
     features, is_offset = _MODELS[name]
     rows = task._replace(scores=log_odds(task.scores))
     is_plain = cluster is None and not is_importance(weight_type)
-    # The rows from which the width of the interval is computed.
-    few = rows
+    # The width of the interval is computed from condensed rows, which stand for many
+    # rows with nearly equal scores. Their fit is also the start of that to all rows.
+    # Clusters and importance weights need the rows themselves.
+    width_rows = rows
     start = None
     if is_plain:
-        few = BinaryTask(*condensed(*rows))
-        if len(few.scores) < len(rows.scores):
-            start = _fit(few, name)
+        width_rows = BinaryTask(*condensed(*rows))
+        if len(width_rows.scores) < len(rows.scores):
+            start = _fit(width_rows, name)
     coef = _fit(rows, name, start)
     estimate = float(coef[-1])
-    design = features(few.scores)  # (d, m)
-    weight = weights_or_ones(few.sample_weight, len(few.scores))
+    design = features(width_rows.scores)  # (d, m)
+    weight = weights_or_ones(width_rows.sample_weight, len(width_rows.scores))
     logit = coef @ design
     if is_offset:
-        logit = logit + few.scores
+        logit = logit + width_rows.scores
     probability = expit(logit)
     reason = ""
     if is_plain:
-        variance = _variance(design, few.labels, probability, weight)
+        variance = _variance(design, width_rows.labels, probability, weight)
         quantile = ndtri((1 + confidence_level) / 2)
         if np.isnan(variance):
             reason = _NO_INFORMATION
@@ -451,8 +453,9 @@ def _variance(design, labels, probability, weight):
 
 
 def _fit(rows, name, start=None):
-    """Return the maximum likelihood (d,) of intercept and slope ("slope"), or of the
-    intercept beside an offset, for log-odds.
+    """Return the maximum likelihood coefficients (d,) for the log-odds of `rows`: the
+    intercept and slope for the name "slope", or the intercept with the log-odds as
+    offset.
     """
     features, is_offset = _MODELS[name]
     offset = None

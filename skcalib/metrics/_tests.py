@@ -445,8 +445,8 @@ def _units(rows, resampling):
 
 
 def _test_of_cells(error, multiclass, rows, resampling):
-    """Return the result of an error's resampling test, with labels drawn as sums in its
-    cells.
+    """Return the result of an error's resampling test. Instead of labels, sums of
+    labels are drawn: one for each cell, a group of samples with (nearly) equal scores.
     """
     statistic = float(rows.error_value(error))
     reason = rows.reason(multiclass)
@@ -598,9 +598,11 @@ def _copies(data):
 
 def _counted_draw(codes, cumulative, data, rng):
     """Return one draw for rows with frequency weights, as `_drawn_rows` yields it: each
-    row once for each class, weighted by how often that was drawn. `codes` (n,) are
-    drawn for weights of w - floor(w); `cumulative` (n, K) probabilities serve for the
-    floor(w) other copies.
+    row once for each class, weighted by how often that was drawn.
+
+    A row of weight w stands for floor(w) copies of weight 1 and a last one of weight w
+    - floor(w). `codes` (n,) are the classes drawn for the last copies; those of the
+    others are drawn here from `cumulative` (n, K), cumulative class probabilities.
     """
     n, n_classes = cumulative.shape
     n_copies = np.floor(data.sample_weight)
@@ -620,7 +622,8 @@ def _counted_draw(codes, cumulative, data, rng):
         weight[:, k] = rng.binomial(n_left, np.clip(conditional, 0, 1))
         n_left = n_left - weight[:, k].astype(np.int64)
         probability_before = cumulative[:, k]
-    weight[np.arange(n), codes] += data.sample_weight - n_copies
+    weight_of_last_copy = data.sample_weight - n_copies
+    weight[np.arange(n), codes] += weight_of_last_copy
     # All rows with the first class, then all with the second, and so on.
     labels = np.repeat(np.arange(n_classes), n).astype(data.labels.dtype)
     scores = np.concatenate([data.scores] * n_classes)
