@@ -159,6 +159,7 @@ def error_autocorrelation(
     scores = data.scores.astype(np.float64)
     score_bin = assign_bins(scores, EqualMass(_SCORE_BINS).bin_edges(scores))
     error = data.labels - scores
+    # Errors without the mean error of each group, and of samples with similar scores.
     for code in (*group_columns, score_bin):
         group_size = np.maximum(np.bincount(code), 1)  # a group may have no samples
         error = error - (np.bincount(code, error) / group_size)[code]
@@ -191,6 +192,7 @@ def _of_errors(error):
     # correlations has the standard error `product_root` over the sum of squares.
     square = np.sum(error**2)
     correlation = products.sum() / square
+    # The factor of the standard error is the root of 1 + 2 * correlation.
     largest_harmless = (_HARMLESS_FACTOR**2 - 1) / 2
     z = (correlation - largest_harmless) / (product_root / square)
     neighbours = np.sum(error[1:] * error[:-1]) / square

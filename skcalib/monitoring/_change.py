@@ -311,14 +311,14 @@ def calibration_change(
         excess = excess_of_rows(*samples, weight_type, n_resamples, rng)
     statistic, pvalue, shift = excess_test(excess, level)
     shift = shift._described(_QUANTITIES["shift"], level)
-    few = samples[0].few_events or samples[1].few_events
-    if few:
+    too_few = samples[0].few_events or samples[1].few_events  # a reason, or ""
+    if too_few:
         pvalue = np.nan
         shift = IntervalEstimate(
             shift.estimate,
             np.nan,
             np.nan,
-            reason=few,
+            reason=too_few,
             quantity=_QUANTITIES["shift"],
             confidence_level=level,
         )

@@ -300,7 +300,7 @@ def estimated_performance(
         # The event is "the predicted class is right", which is always predicted.
         threshold = 0.0
     by_name = linear_metrics(metrics, scores, threshold, labelled.is_binary)
-    of_labelled = linear_metrics(
+    metrics_of_labelled = linear_metrics(
         metrics, labelled.scores, threshold, labelled.is_binary
     )
     curve = ResidualCurve(labelled, scores, binning, threshold)
@@ -322,7 +322,9 @@ def estimated_performance(
             continue
         limits = None
         if line is not None:
-            limits = _from_line(name, metric, of_labelled[name], curve, line, level)
+            limits = _from_line(
+                name, metric, metrics_of_labelled[name], curve, line, level
+            )
         if limits is None:
             limits = _from_scores(name, metric, curve, reason, level)
         rows.append((name, *limits))
@@ -363,21 +365,23 @@ def _reason_for_outside(outside, labelled):
     )
 
 
-def _from_line(name, metric, of_labelled, curve, line, level):
+def _from_line(name, metric, labelled_metric, curve, line, level):
     """Return (estimate, low, high, reason) without labels of the new samples, by the
-    `TunedDifference` `line`; None if a line predicts every label. `metric` is at the
-    new scores, `of_labelled` at the labelled ones; a ratio is linearised around the
-    `curve`.
+    `TunedDifference` `line`; None if a line predicts every label. `metric` holds its
+    terms at the new scores, `labelled_metric` those at the labelled ones; a ratio is
+    linearised around the `curve`.
     """
     reason = _reason_for_ratio(metric, curve.frequency)
     if reason:
         return metric.value(curve.frequency), np.nan, np.nan, reason
     constant, slope = metric.linearised(curve.frequency)
-    slope_of_labelled = of_labelled.slope
+    slope_of_labelled = labelled_metric.slope
     if metric.is_ratio:
         value = metric.value(curve.frequency)
         denominator = metric.denominator(curve.frequency)
-        slope_of_labelled = slope_of_labelled - value * of_labelled.denominator_slope
+        slope_of_labelled = (
+            slope_of_labelled - value * labelled_metric.denominator_slope
+        )
         slope_of_labelled = slope_of_labelled / denominator
     estimate, spread = line.estimate(constant, slope, slope_of_labelled)
     if spread.standard_error == 0:
@@ -466,8 +470,8 @@ def _from_labels(metric, known):
 
 
 def _limits(name, estimate, half_width):
-    """Return (estimate, low, high, ""), the limits of a share cut at 0 and 1, that of
-    the log-loss at 0.
+    """Return (estimate, low, high, ""), with the limits clipped to the range of the
+    metric: [0, 1] for shares, at least 0 for the log-loss.
     """
     low = estimate - half_width
     high = estimate + half_width
@@ -479,8 +483,8 @@ def _limits(name, estimate, half_width):
 
 
 def _reason_for_ratio(metric, label):
-    """Return why a ratio has no interval, that few samples are expected in its
-    denominator, or ""; `label` (n_new,) may be expected labels.
+    """Return why a ratio has no interval: few samples are expected in its denominator.
+    "" if there are enough; `label` (n_new,) may be expected labels.
     """
     if not metric.is_ratio:
         return ""

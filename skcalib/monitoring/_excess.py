@@ -287,6 +287,7 @@ class _ExcessTerms(NamedTuple):
     def of_rows(cls, rows, lines):
         """Return the terms of `_PooledRows` from the `ResidualLines` of the cells."""
         cell = rows.cell
+        # The excess of a cell is the sum of coefficient times residual about the line.
         offset = rows.scores - lines.centre[cell]
         about_line = rows.labels - rows.scores
         about_line -= lines.mean[cell]

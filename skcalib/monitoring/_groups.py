@@ -220,7 +220,7 @@ class GroupMonitors(DescribedEstimator, DefaultObjects, BaseEstimator):
                 batches = self._batches_of_statistics(scores, y, groups, time)
             else:
                 batches = self._batches_of_rows(scores, y, groups, time)
-        # Nothing can be refused any more: the dicts below are filled.
+        # Invalid input was refused above: from here on the state is changed.
         for group, group_scores, events, times in batches:
             monitor = self.monitors_.get(group)
             if monitor is None:

@@ -480,7 +480,7 @@ class CalibrationMonitor(DescribedEstimator, BaseEstimator):
         for start in range(0, len(scores), _BLOCK_ROWS):
             rows = slice(start, start + _BLOCK_ROWS)
             self._advance(log_likelihood_ratios(scores[rows], events[rows]))
-        # Nothing can be refused any more: arrays and a list are extended.
+        # Invalid input was refused above: from here on the history is extended.
         n_events = np.count_nonzero(events)
         self._append_to_history(len(scores), scores.sum(), n_events)
         self._times.extend(times)
@@ -510,9 +510,9 @@ class CalibrationMonitor(DescribedEstimator, BaseEstimator):
         events = statistics.weighted_label[filled]
         non_events = statistics.count[filled] - events
         if_event = log_likelihood_ratios(scores, np.full(len(scores), True))
-        if_none = log_likelihood_ratios(scores, np.full(len(scores), False))
+        if_no_event = log_likelihood_ratios(scores, np.full(len(scores), False))
         # All rows are one step: the sum of their log ratios, (1, _N_BETS).
-        log_ratio = events @ if_event + non_events @ if_none
+        log_ratio = events @ if_event + non_events @ if_no_event
         first_row = self.n_rows_
         self._advance(log_ratio[None], rows_per_step=n_rows)
         self._append_to_history(

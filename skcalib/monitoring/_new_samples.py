@@ -62,10 +62,10 @@ class LabelledSamples:
             data.classes,
             scores=data.scores,
         )
-        is_left = data.kept
+        is_used = data.kept  # of a weight above 0
         if data.sample_weight is not None:
-            data = data.at(is_left)
-        self.label_weights = taken(known, is_left)
+            data = data.at(is_used)
+        self.label_weights = taken(known, is_used)
         if known is None:
             warn_of_counts(data.labels, data.sample_weight)
         self.classes = data.classes
@@ -80,7 +80,7 @@ class LabelledSamples:
         self.cluster = None
         if clusters is not None:
             _, codes = check_groups(clusters, num_samples(y_true), name="clusters")
-            self.cluster = cluster_codes(codes[is_left])
+            self.cluster = cluster_codes(codes[is_used])
         self.lowest = self.scores.min()
         self.highest = self.scores.max()
 
@@ -227,12 +227,11 @@ class ResidualCurve:
             labelled.cluster,
         )
         if labelled.has_unknown_weights:
-            # The observed squares, which few events do not show.
+            # The variance comes from observed residuals, which needs enough events.
             reason = labelled.label_weights.reason(labelled.events)
             return Spread(np.nan, np.nan, reason) if reason else influence.spread()
         clustered = influence.spread()
-        # Clusters are not taken to make the estimate more exact than independent
-        # samples would.
+        # The standard error is at least that of independent samples.
         error = np.maximum(binomial, clustered.standard_error)
         return clustered._replace(standard_error=float(error))
 
@@ -243,8 +242,8 @@ class ResidualCurve:
         total = 0.0
         for rows in row_blocks(len(slope)):
             frequency = self.frequency[rows]
-            # Smoothed, so that a bin of labelled samples without events is not taken
-            # for certain.
+            # A frequency of 0 or 1 is smoothed: a bin without events among the labelled
+            # samples does not rule out events among the new ones.
             frequency = np.where(
                 (frequency > 0) & (frequency < 1),
                 frequency,

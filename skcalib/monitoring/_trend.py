@@ -310,11 +310,12 @@ def _test_of_few_events(rows):
     """Return the statistic and the p-value of no trend for independent rows, given
     their number of events, which are few.
 
-    Under the hypothesis all log-odds are off by a constant: the probabilities p are
-    those of a common shift that expects the observed number. U = sum of w (p - y) (t -
-    mean of t) is compared with samples in which other rows have the events, or from ten
-    events on with a normal distribution. Weights w1 and w0 of both labels multiply the
-    odds in the sample by w0 / w1, which changes nothing: each row counts once.
+    Under the hypothesis the bias of all log-odds is constant: the probabilities p are
+    those of a common shift that gives the observed number of events. The statistic, U =
+    sum of w (p - y) (t - mean of t), is compared with samples in which other rows have
+    the events, or from ten events on with a normal distribution. Weights w1 and w0 of
+    both labels multiply the odds in the sample by w0 / w1, which changes nothing: each
+    row counts once.
     """
     known = rows.label_weights
     if known is not None:
@@ -342,7 +343,7 @@ def _test_of_few_events(rows):
     statistic = float(-sign * excess / error)
     if n_events >= FEWEST_FOR_NORMAL:
         return statistic, float(2 * ndtr(-abs(statistic)))
-    # In order, so that the draws do not depend on that of the rows.
+    # Sorted, so that the draws do not depend on the order of the rows.
     order = np.lexsort((offset, rows.moment))
     drawn = sums_given_number_of_events(
         probability[order],
@@ -375,7 +376,7 @@ def _slope(residual, moment, weight):
     # About a constant the leverage is 1 / n.
     null_influence = centred * residual / time_variance / (1 - one_sample)
     about_line = residual - slope * centred
-    # Where the line goes through all samples, what is left is rounding.
+    # If the line goes through all samples, their residuals are rounding errors.
     about_line[np.abs(about_line) < _ROUNDING] = 0.0
     # The leverage of a sample is (1 + z^2) / n, with its standardised time z. A weight
     # w > 1 stands for w samples of this leverage, not for one of w times as much. A
@@ -411,6 +412,6 @@ def _is_step(residual, moment, weight):
     squares_of_steps **= 2
     squares_of_steps /= share_before
     squares_of_steps /= np.cumsum(share[::-1])[-2::-1]
-    # Of two times, or of a constant bias, both explain the same but for rounding.
+    # With two times, or a constant bias, both explain the same up to rounding.
     margin = 1e-9 * squares_of_line + _ROUNDING**2
     return bool(squares_of_steps.max() > squares_of_line + margin)

@@ -95,7 +95,7 @@ class TunedDifference:
         residual = observed - mean_observed - factor * centred
         degrees = self._total - 2
         variance = self._weight @ residual**2 / degrees
-        if variance <= 1e-20 * (share @ observed**2):  # 0 but for rounding
+        if variance <= 1e-20 * (share @ observed**2):  # 0 up to rounding
             variance = 0.0
         n_terms = 1 / self._total + 1 / n_new
         if factor != 0:

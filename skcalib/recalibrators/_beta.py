@@ -186,9 +186,10 @@ class BetaCalibration(FeatureRecalibrator, PartiallyPooledRecalibrator):
             return "any"
         return super()._needs_classes
 
-    def _fit_binary(self, log_odds, labels, sample_weight, beside=None):
+    def _fit_binary(self, log_odds, labels, sample_weight, side_features=None):
         """Fit a logistic regression on log(s) and -log(1 - s) of the scores s, given as
-        log-odds (n,), and on `beside`, a `SideFeatures` or None, to boolean labels.
+        log-odds (n,), and on `side_features`, a `SideFeatures` or None, to boolean
+        labels.
         """
         targets = labels
         if self.smooth_targets:
@@ -197,7 +198,7 @@ class BetaCalibration(FeatureRecalibrator, PartiallyPooledRecalibrator):
             lambda rows: self._features(log_odds[rows]),
             targets,
             sample_weight,
-            beside,
+            side_features,
             **self._ridge,
         )
         self._set_map(coef)

@@ -121,17 +121,18 @@ class BinaryRecalibrator(BaseRecalibrator):
 
     def _fit_scores(self, scores, codes, sample_weight, shortcuts=None):
         """Fit the method to scores (n, C): directly for two classes, otherwise to the
-        binary problems of `_fit_binary_problems`.
+        binary problems of `_fit_binary_problems`. Return the `Maker` of the limits for
+        two classes, else None.
         """
         scores = self._start_fit(scores, codes, sample_weight, shortcuts)
         vars(self).pop("estimators_", None)  # of an earlier fit to more classes
         if len(self.classes_) == 2:
             rows = (self._binary_scores(scores), codes == 1, sample_weight)
             if shortcuts is None:
-                form = self._fit_binary(*rows)
+                maker = self._fit_binary(*rows)
             else:
-                form = self._fit_binary(*rows, shortcuts)
-            return limits_of_rows(form, rows)
+                maker = self._fit_binary(*rows, shortcuts)
+            return limits_of_rows(maker, rows)
         estimators = self._fit_binary_problems(
             self._class_probabilities(scores), codes, sample_weight
         )
@@ -180,7 +181,7 @@ class BinaryRecalibrator(BaseRecalibrator):
             predicted, confidence = top_label(probabilities)
             problems = [(confidence, codes == predicted)]
         else:
-            # one by one, so that the labels of one class are held at a time
+            # A generator: the labels of only one class at a time are in memory.
             problems = ((p, codes == k) for k, p in enumerate(probabilities.T))
         # A softmax is 0 only for impossible classes: rows in which the class of a
         # problem is impossible are left out of it.

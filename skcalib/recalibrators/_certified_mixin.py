@@ -25,7 +25,7 @@ _NEVER_TUNED = {"input", "classes", "random_state", "confidence_level"}
 class CertifiedMixin:
     """Mixin for binned recalibrators that the distribution-free theory covers.
 
-    A class that uses it defines ``_issue_certificate(problems, **promise)`` for its
+    A class that uses it defines ``_issue_certificate(problems, **options)`` for its
     fitted binary problems.
     """
 
@@ -164,12 +164,12 @@ class CertifiedMixin:
         self._no_certificate = reason
 
 
-def certify_independent_bins(problems, edges, *, interval, **promise):
+def certify_independent_bins(problems, edges, *, interval, **options):
     """Return the certificate of bins that do not depend on the samples counted in them.
 
     `problems` are the fitted recalibrators of the binary problems. `edges` says why
     their bins are independent: "split" if they come from other samples, "fixed" if they
-    were given. `interval` and `promise` are the arguments of `certificate`.
+    were given. `interval` and `options` are the arguments of `certificate`.
     """
     # imported here: fits do not need it
     from skcalib.guarantees import independent_bins_certificate
@@ -182,18 +182,18 @@ def certify_independent_bins(problems, edges, *, interval, **promise):
         [problem.bin_values_ for problem in problems],
         edges=edges,
         interval=interval,
-        **promise,
+        **options,
     )
 
 
-def certify_groups(recalibrators, level, kind, **promise):
+def certify_groups(recalibrators, level, kind, **options):
     """Return one certificate, at the confidence level `level`, for the fitted
     recalibrators of all groups.
 
     The groups must have been fixed beforehand. `kind` is "conditional" for a guarantee
     for all predicted probabilities, which follows from those of the groups by the union
     bound; or "marginal" for that of a random future sample, which is in one group only,
-    so that the level of each group is `level`. `promise` holds the other arguments of
+    so that the level of each group is `level`. `options` holds the other arguments of
     `certificate`.
     """
     from skcalib.guarantees._uniform_mass import union_level
@@ -203,7 +203,7 @@ def certify_groups(recalibrators, level, kind, **promise):
         level_of_each = union_level(level, len(recalibrators))
     certificates = []
     for recalibrator in recalibrators:
-        certificates.append(recalibrator.certificate(level_of_each, kind, **promise))
+        certificates.append(recalibrator.certificate(level_of_each, kind, **options))
     assumptions_of_groups = (
         (
             "The groups were fixed before these samples were seen, and every future"
@@ -212,7 +212,7 @@ def certify_groups(recalibrators, level, kind, **promise):
         f"The guarantee holds for all {len(certificates)} groups together.",
     )
 
-    def of_all(name):
+    def entries_of_all(name):
         """Return the field `name` of all certificates as one tuple, with an entry for
         each binary problem of each certificate.
 
@@ -233,9 +233,9 @@ def certify_groups(recalibrators, level, kind, **promise):
         confidence_level=level,
         n_samples=sum(certificate.n_samples for certificate in certificates),
         assumptions=(*certificates[0].assumptions, *assumptions_of_groups),
-        n_bins=of_all("n_bins"),
-        low=of_all("low"),
-        high=of_all("high"),
+        n_bins=entries_of_all("n_bins"),
+        low=entries_of_all("low"),
+        high=entries_of_all("high"),
     )
 
 

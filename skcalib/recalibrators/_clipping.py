@@ -79,11 +79,11 @@ class ClippedRecalibrator(BaseRecalibrator):
                 floor = learned_floor(scores, codes, sample_weight, self.input)
             self.floor_ = floor
             self.clip_ = floor
-        # In a fit, logits in single precision keep it: the fit then takes half the
-        # time.
+        # A fit to logits in single precision takes half the time of one in double
+        # precision, so that logits keep their type.
         dtype = np.float64
         if self.input == "logit":
-            dtype = scores.dtype  # which tensors always keep
+            dtype = scores.dtype
         return self._clipped(scores, dtype)
 
     def _clipped(self, scores, dtype=np.float64):
@@ -123,7 +123,7 @@ class ClippedRecalibrator(BaseRecalibrator):
 
     def _floored_node(self, scores):
         """Return the node of scores whose probabilities p are raised to ``(1 - K *
-        floor) * p + floor``; log-odds and logits stay such.
+        floor) * p + floor``; log-odds and logits are converted, and converted back.
         """
         slope = 1 - len(self.classes_) * self.floor_
         if self.input == "probability":

@@ -62,6 +62,9 @@ class FeatureRecalibrator(BaseRecalibrator):
         return self.features is None and super()._predicts_validated_rows
 
     def _fit_validated(self, X, y, sample_weight, fit_rows, *args, **options):
+        """Divide the columns of X into scores and features, and fit to them; without
+        `features`, as other recalibrators.
+        """
         with unchanged_if_refused(self):
             for name in _ATTRIBUTES:
                 vars(self).pop(name, None)  # of an earlier fit
@@ -72,7 +75,7 @@ class FeatureRecalibrator(BaseRecalibrator):
             self._validate_params()
             self._check_features_allowed()
             keys = self._feature_keys
-            X, _ = self._in_class_order_beside(X, y, keys, "features")
+            X, _ = self._in_class_order_with_columns(X, y, keys, "features")
             if not hasattr(X, "shape"):
                 X = np.asarray(X, dtype=object)
             positions = column_positions(X, keys, name="features")
@@ -95,8 +98,8 @@ class FeatureRecalibrator(BaseRecalibrator):
         """Raise a ValueError if another parameter rules features out."""
 
     def _fit_with_features(self, scores, codes, names, sample_weight, features):
-        """Fit to validated scores (n, C) and features (n, d): by `_fit_binary`, which
-        takes them standardised.
+        """Fit to validated scores (n, C) and features (n, d). `names` are those of
+        clusters, which only fits that measure a gain use.
         """
         n_classes = len(self.classes_)
         if n_classes > 2:
@@ -105,28 +108,29 @@ class FeatureRecalibrator(BaseRecalibrator):
                 f" {n_classes}. Use TemperatureScaling(features=...) or"
                 " MulticalibratedRecalibrator(features=...)."
             )
-        scores = self._start_fit(scores, codes, sample_weight, None)
-        beside = SideFeatures.of(features, sample_weight)
-        self._fit_binary(self._binary_scores(scores), codes == 1, sample_weight, beside)
+        scores = self._start_fit(scores, codes, sample_weight, shortcuts=None)
+        score = self._binary_scores(scores)  # (n,), of the second class
+        side_features = SideFeatures.of(features, sample_weight)  # standardised
+        self._fit_binary(score, codes == 1, sample_weight, side_features)
 
-    def _logistic_coef(self, features, targets, sample_weight, beside, **ridge):
-        """Return the coefficients (d,) of a logistic regression, and set those of the
-        standardised features `beside`, a `SideFeatures` or None.
+    def _logistic_coef(self, features, targets, sample_weight, side_features, **ridge):
+        """Return the coefficients (d,) of a logistic regression on features of the
+        score, and set those of `side_features`, a `SideFeatures` or None.
         """
-        if beside is None:
+        if side_features is None:
             return fit_logistic(features, targets, sample_weight, **ridge)
-        coef, side_coef, strength = beside.fit_logistic(
+        coef, side_coef, strength = side_features.fit_logistic(
             features, targets, sample_weight, **ridge
         )
-        self._set_features(beside, side_coef, strength)
+        self._set_features(side_features, side_coef, strength)
         return coef
 
-    def _set_features(self, beside, coef, strength):
+    def _set_features(self, side_features, coef, strength):
         """Set the attributes of features from the coefficients (d,) of the standardised
         ones, a `SideFeatures`, and the strength of their ridge.
         """
-        self.feature_coef_ = coef / beside.deviation
-        self.feature_mean_ = beside.mean
+        self.feature_coef_ = coef / side_features.deviation
+        self.feature_mean_ = side_features.mean
         self.feature_penalty_ = float(strength)
 
     def _why_no_limits(self):

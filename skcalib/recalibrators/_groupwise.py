@@ -239,7 +239,7 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
             self._check_one_source(groups)
             y = self._with_counted_labels(y, sample_weight, X)
             keys = self._group_columns(groups)
-            X, classes = self._in_class_order_beside(X, y, keys, "groups")
+            X, classes = self._in_class_order_with_columns(X, y, keys, "groups")
             scores, values = self._scores_and_values(X, groups, reset=True)
             codes = self._encoded(y, scores, classes)
             weight = check_sample_weight(sample_weight, len(scores))
@@ -538,7 +538,7 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         """Return the groups that no certificate covers, with their recalibrators: those
         that use the pooled fit, alone or in a mean with their own, or share a fit.
         """
-        n_groups_of = Counter(map(id, self.recalibrators_.values()))
+        n_groups_by_id = Counter(map(id, self.recalibrators_.values()))
         without = {}
         # `share` is the weight of the group's own fit in its mean with the pooled one.
         groups_and_shares = zip(
@@ -546,7 +546,7 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         )
         for (group, recalibrator), share in groups_and_shares:
             is_pooled = recalibrator is self.pooled_recalibrator_
-            is_merged = n_groups_of[id(recalibrator)] > 1
+            is_merged = n_groups_by_id[id(recalibrator)] > 1
             if is_pooled or is_merged or share < 1:
                 without[group] = recalibrator
         return without

@@ -118,11 +118,11 @@ def _log_odds_up_to(probabilities):
 
 def _split_rows(labels, fractions, random_state=None):
     """Return the row indices of consecutive parts with shares `fractions` of the
-    samples, first shuffled if `random_state` is given; each has a row.
+    samples, first shuffled if `random_state` is given. Each part has at least one row.
 
-    The boolean labels show whether the samples are in an order that a split must not
-    have. Raise a ValueError for fractions that are not positive or do not sum to 1, and
-    for fewer samples than parts.
+    Warn if the boolean labels are sorted, and the samples are not shuffled. Raise a
+    ValueError for fractions that are not positive or do not sum to 1, and for fewer
+    samples than parts.
     """
     n_rows = len(labels)
     are_positive = all(isinstance(share, Real) and share > 0 for share in fractions)
@@ -350,9 +350,9 @@ class HistogramBinning(CertifiedMixin, BinnedRecalibrator):
         middle = (edges[:-1] + edges[1:]) / 2
         self.bin_values_ = np.divide(events, weight, out=middle, where=weight > 0)
 
-    def _issue_certificate(self, problems, **promise):
+    def _issue_certificate(self, problems, **options):
         """Return the certificate of the fitted binary problems if their edges do not
-        depend on the rows that determine the values; else raise a ValueError. `promise`
+        depend on the rows that determine the values; else raise a ValueError. `options`
         holds the arguments of `certificate`.
         """
         strategy = self._strategy()
@@ -367,7 +367,7 @@ class HistogramBinning(CertifiedMixin, BinnedRecalibrator):
                 " from the event frequencies. Fit with smoothing=0."
             )
         if self.sample_split is not None:
-            return certify_independent_bins(problems, "split", **promise)
+            return certify_independent_bins(problems, "split", **options)
         # Not isinstance: a subclass may look at the rows.
         if type(strategy) not in (EqualWidth, FixedEdges):
             source = "the rows that give the values"
@@ -377,4 +377,4 @@ class HistogramBinning(CertifiedMixin, BinnedRecalibrator):
                 f"No certificate: the edges of {strategy} depend on {source}. Use"
                 " sample_split=0.5, fixed edges, or UniformMassBinning."
             )
-        return certify_independent_bins(problems, "fixed", **promise)
+        return certify_independent_bins(problems, "fixed", **options)

@@ -133,7 +133,7 @@ class IsotonicCalibration(BinaryRecalibrator):
             self.score_knots_ = sum_of_scores / np.add.reduceat(weight, first)
             self.probability_knots_ = solution.x[first]
         else:
-            # increasing, and once each: a block of one score has one end
+            # Sorted and distinct: a block of one score has equal ends.
             ends = np.flatnonzero(np.bincount(np.append(first, last)))
             self.score_knots_ = distinct[ends]
             self.probability_knots_ = solution.x[ends]

@@ -64,7 +64,7 @@ class LogitRecalibrator(BaseRecalibrator):
 
     def _fit_scores(self, scores, codes, sample_weight, shortcuts=None):
         """Fit to the logits of validated scores (n, C), given the column index of each
-        label, `codes` (n,).
+        label, `codes` (n,). Return the `Maker` of the limits, or None.
         """
         scores = self._start_fit(scores, codes, sample_weight, shortcuts)
         if isinstance(codes, np.ndarray):
@@ -75,14 +75,15 @@ class LogitRecalibrator(BaseRecalibrator):
             # smallest probability.
             logits = impossible_at_clip(logits, self._impossible_classes(scores))
         if shortcuts is None:
-            form = self._fit_logits(logits, codes, sample_weight)
+            maker = self._fit_logits(logits, codes, sample_weight)
         else:
-            form = self._fit_logits(logits, codes, sample_weight, shortcuts)
-        return limits_of_rows(form, (logits, codes, sample_weight))
+            maker = self._fit_logits(logits, codes, sample_weight, shortcuts)
+        return limits_of_rows(maker, (logits, codes, sample_weight))
 
     def _why_no_limits(self):
         reason = super()._why_no_limits()
         if reason and hasattr(self, "_limits_design"):
+            # The method has limits, but not for this fit.
             return (
                 "a fit to tensors, or with more than 250 parameters, has no limits;"
                 " fit to arrays, with fewer classes"

@@ -162,8 +162,8 @@ class AffineScaling(ClippedRecalibrator, LogitRecalibrator):
             if shortcuts is not None:
                 self._curvature = curvature
         self.alpha_ = float(self._alphas[best])
-        # 3. The coefficients found are of temperature-scaled logits: times the inverse
-        # temperature they are those of the logits themselves.
+        # 3. The parameters are for temperature-scaled logits. Coefficients times the
+        # inverse temperature are for the logits themselves.
         coef, intercept = self._affine_map.unpacked(parameters)
         self.coef_ = self.inverse_temperature_ * coef
         self.intercept_ = intercept.copy()
@@ -182,14 +182,15 @@ class AffineScaling(ClippedRecalibrator, LogitRecalibrator):
         return self._design_of(features)
 
     def _limits_probabilities(self, logits):
-        """Return the probabilities (n, K) of logits (n, K)."""
-        parameters = self._affine_map.by_class(
-            self._affine_map.packed(
-                self.coef_ / self.inverse_temperature_, self.intercept_
-            )
-        )
-        calibrated = self._limits_design(logits).logits(parameters)
-        calibrated[logits == -np.inf] = -np.inf
+        """Return the calibrated probabilities (n, K) of logits (n, K), computed by the
+        design of the limits.
+        """
+        # The design has temperature-scaled logits, `coef_` is for unscaled ones.
+        coef = self.coef_ / self.inverse_temperature_
+        parameters = self._affine_map.packed(coef, self.intercept_)
+        parameters_by_class = self._affine_map.by_class(parameters)
+        calibrated = self._limits_design(logits).logits(parameters_by_class)
+        calibrated[logits == -np.inf] = -np.inf  # impossible classes stay impossible
         return row_softmax(calibrated)
 
     def _fit_ridge(self, problem, penalty, near_fit):
@@ -199,7 +200,7 @@ class AffineScaling(ClippedRecalibrator, LogitRecalibrator):
         """
         start = None
         if near_fit is not None:
-            # its coefficients are of logits, those of the problem of scaled logits
+            # `coef_` is for logits, and the problem is stated for scaled ones.
             coef = near_fit.coef_ / problem.inverse_temperature
             start = self._affine_map.packed(coef, near_fit.intercept_)
         curvature = getattr(near_fit, "_curvature", None)
@@ -529,9 +530,9 @@ class MatrixScaling(AffineScaling):
         self.classes = classes
 
     def _penalty(self, n_classes, alpha):
-        """Return the ridge on each parameter (n_classes * (n_classes + 1),): an alpha
-        times the number of parameters of its kind (diagonal, off it, or intercepts),
-        since more classes leave fewer rows to each.
+        """Return the ridge on each parameter (n_classes * (n_classes + 1),): alpha
+        times the number of diagonal, off-diagonal or intercept parameters. It grows
+        with the number of classes, as there are fewer rows for each parameter.
         """
         diagonal = n_classes * _alpha_or_default(self.alpha_diagonal, alpha)
         intercept = n_classes * _alpha_or_default(self.alpha_intercept, alpha)

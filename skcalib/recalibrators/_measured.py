@@ -73,9 +73,10 @@ class MeasuredRecalibrator(BaseRecalibrator):
         importance = is_importance(weight_type)
 
         def fit_rows(scores, codes, names, weight):
+            """Fit to validated rows; `names` are those of their clusters, or None."""
             labels = codes == 1 if len(self.classes_) == 2 else codes
             if weight is not None and importance:
-                # They add up to the number of samples that they are worth.
+                # Scaled so that they add up to the effective number of samples.
                 weight = label_weights(labels, weight).row_factor * weight
             elif self._warns_of_weights:
                 warn_of_counts(labels, weight)

@@ -244,7 +244,7 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns):
         with unchanged_if_refused(self):
             refuse_features(self._resolved("recalibrator"))
             y = self._with_counted_labels(y, sample_weight, X)
-            X, classes = self._in_class_order_beside(
+            X, classes = self._in_class_order_with_columns(
                 X, y, self._feature_columns(), "features"
             )
             scores, table = self._scores_and_table(X, reset=True)

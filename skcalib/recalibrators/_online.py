@@ -267,8 +267,8 @@ class OnlineRecalibrator(ProbabilityTransformer):
         probabilities, log_odds, predicted = self._event(scores)
         forecasts = self._member_forecasts(X, log_odds, predicted)
         event_probability = clip_probability(self.weights_ @ forecasts)
-        # What is certain by its score was rounded: no forecast is more extreme than 1
-        # in a thousand there, so that an error costs 7 nats at most.
+        # Scores of 0 and 1 may have been rounded: their forecasts are bounded by 1 in a
+        # thousand, so that an error costs 7 nats at most.
         is_certain = np.abs(log_odds) == _CERTAIN_LOG_ODDS
         lowest = expit(-_CERTAIN_LOG_ODDS)
         bounded = np.clip(event_probability, lowest, 1 - lowest)
@@ -337,7 +337,8 @@ class OnlineRecalibrator(ProbabilityTransformer):
             if reset:
                 self._start()
             else:
-                # Copies learn: those before are kept in case that the batch is refused.
+                # Copies are updated, so that a refused batch leaves the state
+                # unchanged.
                 self._learning = OnlineNewton(self._learned)
                 self._forgetting = ForgettingNewton(self.half_life, self._faded)
             _, log_odds, predicted = self._event(scores)
@@ -520,7 +521,8 @@ class OnlineRecalibrator(ProbabilityTransformer):
     def _update_weights(self, forecasts, events, weight):
         """Update the weights of the members, sample by sample, by the fixed-share rule
         of Herbster and Warmuth (1998), for `forecasts` (n_members, n), `events` and
-        `weight` (n,): times the likelihood, normalised, a share divided evenly.
+        `weight` (n,). Each weight is multiplied by the member's likelihood; then a
+        share of the normalised weights is divided evenly among the members.
         """
         log_likelihood = weight * np.log(np.where(events, forecasts, 1 - forecasts))
         # Only ratios between members matter: with the best at 1 nothing underflows.
@@ -548,8 +550,8 @@ class OnlineRecalibrator(ProbabilityTransformer):
 
 
 def _without_certainty(log_odds):
-    """Return log-odds (n,) in which those of scores of 0 and 1, which may have been
-    rounded, are those of 1 in a thousand.
+    """Return log-odds (n,) in which scores of 0 and 1, which may have been rounded, are
+    replaced by a probability of 1 in a thousand of the opposite.
     """
     is_certain = np.abs(log_odds) >= _LIMIT
     if not is_certain.any():

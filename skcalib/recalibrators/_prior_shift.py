@@ -206,7 +206,9 @@ class PriorShift(LogitRecalibrator):
         means = _mean_and_limits(self.target_mean)
         weight = weights_or_ones(sample_weight, len(logits))
         shifts = []
-        for mean in means[::-1]:  # the estimate comes last, and stays
+        # In reverse order: the estimate comes last, so that `target` and `intercepts`
+        # are those of the estimate after the loop.
+        for mean in means[::-1]:
             target = np.array([1 - mean, mean])
             intercepts = _intercepts(logits, target, weight)
             shifts.append(float(intercepts[1] - intercepts[0]))
@@ -239,7 +241,8 @@ class PriorShift(LogitRecalibrator):
         return "it has limits only with target_mean=(estimate, low, high)"
 
     def _limits_at(self, level):
-        # of the level of the mean's interval its own, of another one normal ones
+        # The limits of `target_mean`, on the log-odds scale. At another level than
+        # theirs, distances are in proportion to normal quantiles.
         state = self._limits.state
         ratio = ndtri((1 + level) / 2) / ndtri((1 + state["level"]) / 2)
 
@@ -397,9 +400,11 @@ def estimate_target_prior(
 
 
 def _prior(prior, classes, counts, name):
-    """Return validated class frequencies (n_classes,) from None for those of the
-    `counts`, "balanced", a dict with the labels in `classes` as keys, an array in their
-    order, or the frequency of the second of two classes.
+    """Return validated class frequencies (n_classes,).
+
+    `prior` is None for the frequencies of the `counts`, "balanced", a dict with the
+    labels in `classes` as keys, an array in their order, or for two classes the
+    frequency of the second one.
     """
     if prior is None:
         return counts / counts.sum()

@@ -210,9 +210,9 @@ class PlattScaling(FeatureRecalibrator, PartiallyPooledRecalibrator):
         if self.loss == "squared":
             raise ValueError("features require loss='log', found loss='squared'.")
 
-    def _fit_binary(self, log_odds, labels, sample_weight, beside=None):
-        """Fit a logistic regression on the log-odds (n,), and on the features `beside`,
-        a `SideFeatures` or None, to boolean labels (n,).
+    def _fit_binary(self, log_odds, labels, sample_weight, side_features=None):
+        """Fit a logistic regression on the log-odds (n,), and on `side_features`, a
+        `SideFeatures` or None, to boolean labels (n,).
         """
         # On centred and scaled log-odds both coefficients are of the size of 1.
         centre, scale = location_scale(log_odds, sample_weight)
@@ -227,9 +227,9 @@ class PlattScaling(FeatureRecalibrator, PartiallyPooledRecalibrator):
                 lambda rows: _affine_features(position[rows]),
                 targets,
                 sample_weight,
-                beside,
+                side_features,
             )
-        # back to the log-odds themselves
+        # Slope and intercept for log-odds that are neither centred nor scaled.
         self.slope_ = float(slope / scale)
         self.intercept_ = float(at_centre - slope * centre / scale)
         return regression(self._limits_position, [self.slope_, self.intercept_])

@@ -270,7 +270,7 @@ class ScalingBinning(BinnedRecalibrator):
         ----------
         Kumar, Liang and Ma (2019), Verified uncertainty calibration, Section 5.
         """
-        # which a fit does without
+        # Imported here, because a fit does not need the metrics.
         from skcalib.metrics import calibration_error_interval
 
         check_fitted(self)
@@ -279,7 +279,7 @@ class ScalingBinning(BinnedRecalibrator):
         # Only the upper limit counts. A two-sided interval of this level has an upper
         # limit that holds at the level asked for.
         interval = calibration_error_interval(
-            **self._verifiable(scores, y),
+            **self._interval_arguments(scores, y),
             binning=UniqueScores(),
             method="debiased",
             interval="inverted",
@@ -338,7 +338,7 @@ class ScalingBinning(BinnedRecalibrator):
         """Return the event's probabilities (n,) by the smooth map."""
         return self.recalibrator_.predict_proba(scores)[:, 1]
 
-    def _verifiable(self, scores, y):
+    def _interval_arguments(self, scores, y):
         """Return the arguments of `calibration_error_interval` for held-out scores and
         labels: labels and binned probabilities. Raise a ValueError if normalisation
         made these take more values than there are bins.

@@ -199,8 +199,8 @@ class SplineCalibration(ClippedRecalibrator, BinaryRecalibrator):
         near_fit = None
         if shortcuts is not None:
             near_fit = shortcuts.near_fit
-        # With the same given roughness penalty, that spline is near the one to be
-        # found.
+        # If the roughness penalty is given, both fits have the same, so that their
+        # splines are close.
         starts_near_optimum = (
             near_fit is not None and self.roughness_penalty is not None
         )
@@ -208,25 +208,25 @@ class SplineCalibration(ClippedRecalibrator, BinaryRecalibrator):
         knots = _quantile_knots(log_odds, labels, sample_weight, self.n_knots)
         basis = _NaturalSplines(knots)
 
-        # 2. Condensed rows, which choose the penalty in less time: one for the rows of
-        # one label with nearly equal log-odds.
-        cells = (log_odds, labels, sample_weight)
+        # 2. Condensed rows, on which the penalty is chosen in less time: all rows with
+        # the same label and nearly equal log-odds become one weighted row.
+        condensed_rows = (log_odds, labels, sample_weight)
         if not starts_near_optimum:
-            cells = condensed(*cells, fewest_rows=_FEWEST_ROWS)
+            condensed_rows = condensed(*condensed_rows, fewest_rows=_FEWEST_ROWS)
 
         # 3. Temperature scaling, to which the ridge pulls the spline.
         inverse_temperature = smoothed_inverse_temperature(
             log_odds,
             labels,
             sample_weight,
-            cells,
+            condensed_rows,
             start=getattr(near_fit, "_inverse_to_start_from", None),
         )
         if shortcuts is not None:
             self._inverse_to_start_from = inverse_temperature
         fit = _penalised_spline(basis, inverse_temperature, self.monotone)
 
-        # 4. The roughness penalty, and the coefficients fitted to the cells.
+        # 4. The roughness penalty, and the coefficients fitted to the condensed rows.
         start = None
         if starts_near_optimum:
             # The spline that has, at these knots, the log-odds of the earlier one.
@@ -234,10 +234,12 @@ class SplineCalibration(ClippedRecalibrator, BinaryRecalibrator):
             start = np.linalg.solve(basis.at_knots, earlier_log_odds)
             if self.monotone:
                 start = np.maximum(start, fit.lower)
-        self.roughness_penalty_, coef = self._best_penalty(fit, basis, start, *cells)
+        self.roughness_penalty_, coef = self._best_penalty(
+            fit, basis, start, *condensed_rows
+        )
 
         # 5. With that penalty, the fit to all rows.
-        if len(cells[0]) < len(log_odds):
+        if len(condensed_rows[0]) < len(log_odds):
             coef = fit(
                 lambda rows: basis.features(log_odds[rows]),
                 labels,
@@ -252,8 +254,8 @@ class SplineCalibration(ClippedRecalibrator, BinaryRecalibrator):
         self.spline_coefficients_ = _cubic_pieces(
             knots, self.knot_log_odds_, second_derivatives
         )
-        # Limits of a straight line would not contain a curve that the samples do not
-        # rule out.
+        # A strong penalty gives the limits of a straight line, which are too narrow for
+        # the curves that the samples do not rule out: the limits take a weaker one.
         penalty = fit.penalty_matrix(
             min(self.roughness_penalty_, _STRAIGHTEST_IN_LIMITS)
         )
@@ -302,7 +304,7 @@ class SplineCalibration(ClippedRecalibrator, BinaryRecalibrator):
             loss = _leave_one_out_loss(
                 features, labels, sample_weight, coef, fit.penalty_matrix(penalty)
             )
-            # of equal losses the last: the weakest penalty
+            # Of equal losses, the weakest penalty is taken.
             if loss <= least_loss:
                 least_loss = loss
                 best = (float(penalty), coef)

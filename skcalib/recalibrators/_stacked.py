@@ -320,8 +320,8 @@ class StackedRecalibrator(MeasuredRecalibrator):
         return Maker(self._keep_limits_of_members, _state_of_mixture)
 
     def _keep_limits_of_members(self, cluster):
-        """Let the members of two classes keep what their limits are made of, and return
-        those that the mixture uses.
+        """Let the members for two classes store what their limits are computed from,
+        and return the members that the mixture uses: the `keep` of the stack's `Maker`.
         """
         for member in self.recalibrators_:
             maker = vars(member).pop("_maker", None)
@@ -346,25 +346,25 @@ class StackedRecalibrator(MeasuredRecalibrator):
         return next(filter(None, reasons), "")
 
     def _limits_at(self, level):
-        # as far from the stack's probability as those of the members are in the root
-        # mean square
+        # Their distance from the stack's probability is the weighted root mean square
+        # of the distances of the members' limits from it.
         members = []
         used = self.weights_[self.weights_ > 0]
         for weight, member in zip(used, self._used_members(), strict=True):
-            of_member = None  # `Uncalibrated` is certain
+            limits_of_member = None  # `Uncalibrated` is certain
             if not isinstance(member, Uncalibrated):
-                of_member = member._limits_at(level)
-            members.append((weight, member, of_member))
+                limits_of_member = member._limits_at(level)
+            members.append((weight, member, limits_of_member))
 
         def limits_at(scores, probabilities):
             probability = probabilities[:, 1]
             below = np.zeros(len(scores))
             above = np.zeros(len(scores))
-            for weight, member, limits_of in members:
+            for weight, member, limits_of_member in members:
                 calibrated = member._predict_encoded(scores)
                 low = high = calibrated[:, 1]
-                if limits_of is not None:
-                    limits = limits_of(scores, calibrated)
+                if limits_of_member is not None:
+                    limits = limits_of_member(scores, calibrated)
                     low, high = widened_limits(*limits, calibrated).T
                 below += weight * np.maximum(probability - low, 0) ** 2
                 above += weight * np.maximum(high - probability, 0) ** 2

@@ -197,19 +197,18 @@ class TemperatureScaling(FeatureRecalibrator, ClippedRecalibrator, LogitRecalibr
         self.classes = classes
 
     def _fit_scores(self, scores, codes, sample_weight, shortcuts=None):
-        """Fit to validated scores (n, C). If they are kept away from 0 and 1, a second
-        fit without that sets `plain_temperature_`, the temperature of the model's own
-        logits.
+        """Fit to validated scores (n, C). If `clip` changes them, a second fit to the
+        unclipped scores sets `plain_temperature_`, that of the model's own logits.
         """
         limits = super()._fit_scores(scores, codes, sample_weight, shortcuts)
         self.plain_temperature_ = self.temperature_
         is_clipped = self.clip_ not in (0, PROBABILITY_CLIP)
-        is_read = shortcuts is None or not shortcuts.only_forecasts
-        if is_clipped and is_read:
+        is_needed = shortcuts is None or not shortcuts.only_forecasts
+        if is_clipped and is_needed:
             if isinstance(codes, np.ndarray):
                 codes = codes.astype(np.intp, copy=False)
             logits = self._logits(scores)
-            # The steps begin at the temperature above the floor, which is often near.
+            # Both temperatures are often close, so that few steps are needed.
             inverse = self._inverse_temperature(
                 logits, codes, sample_weight, start=self.inverse_temperature_
             )
@@ -226,14 +225,15 @@ class TemperatureScaling(FeatureRecalibrator, ClippedRecalibrator, LogitRecalibr
         """
         self._fit_scores(scores, codes, sample_weight)
         logits = self._logits(self._clipped(scores)).astype(np.float64, copy=False)
-        beside = SideFeatures.of(features, sample_weight)
-        log_factor, coef, strength = beside.fit_log_factor(
+        side_features = SideFeatures.of(features, sample_weight)
+        log_factor, coef, strength = side_features.fit_log_factor(
             logits * self.inverse_temperature_, codes, sample_weight
         )
         self.inverse_temperature_ *= float(np.exp(log_factor))
         self.temperature_ = 1 / self.inverse_temperature_
-        # the factor is that of the logits, by which the temperature divides them
-        self._set_features(beside, -coef, strength)
+        # `coef` belongs to the factor of the logits. The temperature divides logits, so
+        # that its coefficients have the opposite sign.
+        self._set_features(side_features, -coef, strength)
 
     def _fit_logits(self, logits, codes, sample_weight, shortcuts=None):
         """Set the temperature of least loss for logits (n, K)."""
@@ -244,8 +244,10 @@ class TemperatureScaling(FeatureRecalibrator, ClippedRecalibrator, LogitRecalibr
         self.inverse_temperature_ = float(inverse)
         self.temperature_ = float(1 / inverse)
         if logits.shape[1] == 2:
-            slope = regression(np.atleast_2d, [self.inverse_temperature_])
-            return slope._replace(keep=partial(_kept_of_two_logits, slope.keep))
+            # Limits of a logistic regression, whose only feature is the log-odds: the
+            # difference of the two logits.
+            maker = regression(np.atleast_2d, [self.inverse_temperature_])
+            return maker._replace(keep=partial(_kept_of_two_logits, maker.keep))
         return softmax(self._limits_design, self._limits_probabilities)
 
     def _limits_at(self, level):
@@ -507,8 +509,8 @@ class EnsembleTemperatureScaling(TemperatureScaling):
 
 
 def _softmax(logits, inverse_temperature):
-    """Return the softmax (n, K) of logits times an inverse temperature, where the
-    logits are, inside [2^-52, 1 - 2^-52].
+    """Return the softmax (n, K) of logits times an inverse temperature, clipped to
+    [2^-52, 1 - 2^-52], on the device of the logits.
     """
     if isinstance(logits, np.ndarray):
         return row_softmax(inverse_temperature * logits)

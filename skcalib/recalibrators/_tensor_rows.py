@@ -68,14 +68,14 @@ def tensor_rows(recalibrator, X, y, sample_weight):
     )
     codes = codes.astype(np.intp, copy=False)  # indices of tensors are of this type
     weight = check_sample_weight(sample_weight, n_rows)
-    counts = np.ones(n_rows, dtype=bool) if weight is None else weight > 0
+    is_used = np.ones(n_rows, dtype=bool) if weight is None else weight > 0
     if recalibrator.input == "logit" and n_columns > 1:
         is_impossible = scores < xp.max(scores, axis=1, keepdims=True) - LARGEST_GAP
         if xp.any(is_impossible):
             if xp.any(true_entries(is_impossible, like(scores, codes))):
                 return None
-            scores = _marked(scores, is_impossible, xp)
-            counts &= _of_some_doubt(is_impossible, counts, xp)
+            scores = _with_impossible_marked(scores, is_impossible, xp)
+            is_used &= _has_several_possible_classes(is_impossible, is_used, xp)
     recalibrator.classes_ = classes
     recalibrator._remember_parameters()
     vars(recalibrator).pop("_has_wide_logits_", None)
@@ -83,10 +83,10 @@ def tensor_rows(recalibrator, X, y, sample_weight):
     if n_columns == 1 and recalibrator.classes is None:
         column, _ = as_array(scores[:, 0])
         hint_at_event(column, codes, classes, EVENT_HINTS[recalibrator.input])
-    if not counts.all():
-        scores = chosen(scores, np.flatnonzero(counts))
-        codes = codes[counts]
-        weight = taken(weight, counts)
+    if not is_used.all():
+        scores = chosen(scores, np.flatnonzero(is_used))
+        codes = codes[is_used]
+        weight = taken(weight, is_used)
     return scores, codes, weight
 
 
@@ -115,7 +115,7 @@ def _valid_scores(X, xp, input):
     return scores
 
 
-def _marked(scores, is_impossible, xp):
+def _with_impossible_marked(scores, is_impossible, xp):
     """Return logits (n, C) with -inf for impossible classes; of two, 700 below the
     other, so that the log-odds stay finite.
     """
@@ -125,13 +125,13 @@ def _marked(scores, is_impossible, xp):
     return xp.where(is_impossible, largest - LARGEST_GAP, scores)
 
 
-def _of_some_doubt(is_impossible, counts, xp):
-    """Return which rows show something about calibration (n,): those with two possible
-    classes or more. If none that counts would be left, all do.
+def _has_several_possible_classes(is_impossible, is_used, xp):
+    """Return whether each row (n,) has two possible classes or more, without which it
+    shows nothing about calibration; True for all rows if no used row has.
     """
     n_impossible = xp.sum(xp.astype(is_impossible, xp.int32), axis=1)
     n_impossible, _ = as_array(n_impossible)
-    is_open = n_impossible < is_impossible.shape[1] - 1
-    if not (is_open & counts).any():
-        return np.ones(len(is_open), dtype=bool)
-    return is_open
+    has_several = n_impossible < is_impossible.shape[1] - 1
+    if not (has_several & is_used).any():
+        return np.ones(len(has_several), dtype=bool)
+    return has_several

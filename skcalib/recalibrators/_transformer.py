@@ -115,9 +115,9 @@ class ProbabilityTransformer(
             columns=columns,
         )
 
-    def _in_class_order_beside(self, X, y, keys, name):
-        """Return what `_in_class_order` does for a table with other columns `keys`,
-        which the parameter `name` holds.
+    def _in_class_order_with_columns(self, X, y, keys, name):
+        """Return what `_in_class_order` does for a table with columns `keys` that are
+        no scores; the user names them by the parameter `name`.
         """
         columns = None
         if keys and column_names(X):
@@ -126,7 +126,7 @@ class ProbabilityTransformer(
 
     def _score_positions(self, X, keys, name):
         """Return the positions of the columns of X that are scores; `keys` are the
-        others, held by the parameter `name`.
+        others, which the user names by the parameter `name`.
         """
         positions = column_positions(X, keys, name=name)
         score_positions = [k for k in range(X.shape[1]) if k not in positions]

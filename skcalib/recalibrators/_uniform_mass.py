@@ -325,7 +325,7 @@ class UniformMassBinning(CertifiedMixin, ParameterHints, BinaryRecalibrator):
         # imported here: a fit with `n_bins` does not need it
         from skcalib.guarantees import max_n_bins
 
-        # one-vs-rest: the promise covers every class by the union bound
+        # one-vs-rest: the guarantee covers every class by the union bound
         level = 1 - (1 - self.confidence_level) / self._n_problems
         return max_n_bins(
             n_rows,
@@ -343,8 +343,7 @@ class UniformMassBinning(CertifiedMixin, ParameterHints, BinaryRecalibrator):
         n_rows = len(labels)
         # events_before[k]: the number of events among the first k rows
         events_before = np.concatenate(([0.0], np.cumsum(labels)))
-        # The rows of a bin run from `start` to before `end`: here those strictly
-        # between one cut and the next.
+        # A bin has the rows start, ..., end - 1: here those strictly between two cuts.
         start = np.append(0, cuts + 1)
         end = np.append(cuts, n_rows)
         events_inside = events_before[end] - events_before[start]
@@ -470,11 +469,11 @@ class UniformMassBinning(CertifiedMixin, ParameterHints, BinaryRecalibrator):
         problems = getattr(self, "estimators_", [self])
         return any(problem._has_ties_ for problem in problems)
 
-    def _issue_certificate(self, problems, *, interval, **promise):
+    def _issue_certificate(self, problems, *, interval, **options):
         """Return the certificate of Gupta and Ramdas (2021) for the fitted binary
         problems, a list; raise a ValueError if their theory does not hold.
 
-        `promise` holds the other arguments of `certificate`.
+        `options` holds the other arguments of `certificate`.
         """
         if self._ties_forbid_a_certificate():
             raise ValueError(
@@ -508,7 +507,7 @@ class UniformMassBinning(CertifiedMixin, ParameterHints, BinaryRecalibrator):
             n_samples=self._n_rows,
             keep_boundary=self.keep_boundary,
             interval=interval,
-            **promise,
+            **options,
         )
 
 
