@@ -67,12 +67,12 @@ def considered(table, name, seed, tolerance=0.02):
     # The samples that were compared, which are fewer than all of a large table.
     sampled = table.at(found.rows)
     changes = _changes(sampled, name, found.changes, table.period_order, tolerance)
-    is_known = not table.repeated_keys
-    advice = _record(sampled, name, found, table.period_order, tolerance, is_known)
-    if not is_known:
+    can_advise = not table.repeated_keys
+    advice = _record(sampled, name, found, table.period_order, tolerance, can_advise)
+    if not can_advise:
         advice["needs_cluster"] = table.repeated_keys[0]
         advice["n_of_key"] = table.n_of_key
-    probabilities = found.probabilities if is_known else None
+    probabilities = found.probabilities if can_advise else None
     return Considered(
         advice, candidates, changes, sampled.forecasts(name), probabilities
     )
@@ -104,11 +104,13 @@ def brier_difference_as_advised(first, other):
     return brier_difference(compared(first.rows, scores), "other")
 
 
-def _record(sampled, name, found, period_order, tolerance, is_known):
+def _record(sampled, name, found, period_order, tolerance, can_advise):
     """Return an `Advice` as a dict: what to do, its gain over the unchanged scores, and
-    the calibration error that is left. Nothing is advised unless `is_known`.
+    the calibration error that is left.
 
-    `sampled` is the `ReportTable` of the samples that were compared.
+    Nothing is advised unless `can_advise`, which is False if samples may depend on each
+    other because their ids repeat. `sampled` is the `ReportTable` of the samples that
+    were compared.
     """
     advice = {
         "kind": "none",
@@ -131,7 +133,7 @@ def _record(sampled, name, found, period_order, tolerance, is_known):
         "default": None,
         "steps": [],
     }
-    if not is_known:
+    if not can_advise:
         return advice
     rows = sampled.event_rows(name)
     if found.since is not None:

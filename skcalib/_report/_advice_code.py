@@ -251,7 +251,7 @@ def _groups(table, model, frame):
     n_segments = 0  # of this column
     for row in model["segments"]:
         n_segments += row.get("column", column) == column
-    # Where at most one segment is left, to share a map and to have one are the same.
+    # If at most one segment is left, it shares its map with none, and keeps its name.
     if advice["others"] == "unchanged" or len(advice["segments"]) >= n_segments - 1:
         return segments
     mapped = _quoted(advice["segments"])
@@ -279,8 +279,8 @@ def periods_code(table):
 
 
 def _rows_since(table, since):
-    """Return the condition on the rows of `df` to be of the period `since` or a later
-    one: by the order of dates or numbers, else by a list of the periods or values.
+    """Return the condition that a row of `df` is of the period `since` or a later one:
+    a comparison of dates or numbers, else a list of the periods or values.
     """
     period = f"df[{_quoted(table.time_name)}]"
     order = table.period_order

@@ -80,7 +80,7 @@ def events(column, name, positive, negative=None):
                 f"column {name!r} holds {found}: say with --positive which label is the"
                 f" event.{several}"
             )
-        # The event as the file has it: 1, 1.0 or True.
+        # The label of the event as it is written in the file: 1, 1.0 or True.
         event = next((value for value in present if value == 1), 1)
         return column == 1, str(event), np.zeros(len(column), dtype=bool)
     is_positive = _matching(values, positive, name, found)
@@ -213,9 +213,9 @@ def rescaled(scores, columns, normalise=False):
     `columns` are the names of the columns, for the message.
     """
     total = scores.sum(axis=1, dtype=np.float64)
-    off = np.abs(total - 1)
-    row = int(off.argmax())  # the worst one
-    if off[row] > _ROUNDED and not normalise:
+    deviation = np.abs(total - 1)
+    row = int(deviation.argmax())  # the worst one
+    if deviation[row] > _ROUNDED and not normalise:
         remedy = ""
         if total.min() > 1 - _ROUNDED:
             remedy = (
@@ -231,9 +231,9 @@ def rescaled(scores, columns, normalise=False):
             f"columns {shown(columns)}: row {int(total.argmin())} sums to"
             f" {total.min():.6g}, so it cannot be normalised. {COUNTING}"
         )
-    # Where the sum itself was rounded, in double precision, the scores are kept.
-    total[off <= _EXACT] = 1
-    return scores / total[:, None], float(off[row])
+    # A deviation within the precision of floats leaves the scores unchanged.
+    total[deviation <= _EXACT] = 1
+    return scores / total[:, None], float(deviation[row])
 
 
 def is_same(value, text):

@@ -342,6 +342,7 @@ def _numbered_classes(labels, n_classes, name):
     or 1; raise if not.
     """
     values = _distinct_numbers(labels)
+    # Numbers from 1 are told from numbers from 0 by the last one, which must occur.
     for first in (0, 1):
         numbers = range(first, first + n_classes)
         if (
@@ -371,8 +372,8 @@ def _distinct_numbers(labels):
 
 
 def event_column(classes, positive, negative):
-    """Return the position, among two classes, of the one that is the event: that of
-    ``--positive``, or 1 of 0 and 1, True of False and True; raise if neither tells it.
+    """Return the position of the event among two classes: the class of ``--positive``,
+    else 1 of 0 and 1, or True of False and True. Raise for other classes.
     """
     if positive is not None:
         for k, name in enumerate(classes):

@@ -16,8 +16,8 @@ from skcalib._input.scales import SCALES
 from skcalib._install import install
 from skcalib._report._columns import given_classes
 from skcalib._report._counts import (
+    check_counts_options,
     counts_numbers,
-    needs_single_samples,
     read_counts,
 )
 from skcalib._report._database import is_url, without_passwords
@@ -330,9 +330,12 @@ def _table_and_numbers(arguments, step):
     if arguments.unlabelled is not None:
         step(f"reading {arguments.unlabelled}")
         new_scores = read_new_scores(arguments.unlabelled, table, _reading(arguments))
+    # The number of steps, for the share that progress shows: each model has five, and
+    # more for some options; two steps write the page.
     n_of_model = 5 + bool(thresholds) + (new_scores is not None)
     if table.classes is not None:
-        n_of_model += 1 if arguments.output is None and arguments.json else 2
+        has_page = arguments.output is not None or not arguments.json
+        n_of_model += 2 if has_page else 1  # numbers, and pictures, of the classes
     step.n_steps = step.n_begun + n_of_model * len(table.names) + 2
     try:
         numbers = report_numbers(
@@ -373,7 +376,7 @@ def _shown_command(arguments):
 
 def _report_of_counts(arguments, output):
     """Write the report of a table of counts, and print its summary or its numbers."""
-    needs_single_samples(arguments)
+    check_counts_options(arguments)
     _checked_thresholds(arguments)
     statistics, about = read_counts(
         arguments.file,
@@ -554,18 +557,18 @@ def _save_page(page, output, step):
         if path.exists() and not path.is_file():  # a pipe or a device
             path.write_text(page, encoding="utf-8")
             return
-        # A new file takes the place of the old one at the end: a failed write leaves
-        # the old one whole.
-        beside = path.with_name(f".{path.name}.{os.getpid()}.part")
+        # A temporary file replaces the old one at the end, so that a failed write
+        # leaves the old one unchanged.
+        temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
         try:
             if path.suffix.lower() == ".pdf":
                 step("PDF")
-                write_pdf(page, beside)
+                write_pdf(page, temporary)
             else:
-                beside.write_text(page, encoding="utf-8")
-            os.replace(beside, path)
+                temporary.write_text(page, encoding="utf-8")
+            os.replace(temporary, path)
         finally:
-            beside.unlink(missing_ok=True)
+            temporary.unlink(missing_ok=True)
     except OSError as error:
         raise ReportError(
             f"{output} cannot be written: {error.strerror or error}."

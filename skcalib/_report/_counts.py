@@ -132,17 +132,25 @@ def counts_numbers(statistics, about, *, tolerance, alternative, adjustment):
     )
     rows = []
     for row in records(by_row.columns()):
+        # The colour of a traffic light, by the size of the p-value.
         light = next(name for most, name in _LIGHTS if row["adjusted_pvalue"] < most)
         bias = {"estimate": row["bias"]}
         for key in ("low", "high"):
             limit = row[f"bias_{key}"]
             bias[key] = None if row["reason"] else limit
-        kept = ("mean_score", "n", "event_frequency", "pvalue", "adjusted_pvalue")
-        events = round(row["n"] * row["event_frequency"])
         rows.append(
-            {name: row[name] for name in kept}
-            | {"events": events, "bias": bias, "light": light}
-            | {key: row[key] for key in ("binomial_pvalue", "jeffreys_pvalue")}
+            {
+                "mean_score": row["mean_score"],
+                "n": row["n"],
+                "event_frequency": row["event_frequency"],
+                "pvalue": row["pvalue"],
+                "adjusted_pvalue": row["adjusted_pvalue"],
+                "events": round(row["n"] * row["event_frequency"]),
+                "bias": bias,
+                "light": light,
+                "binomial_pvalue": row["binomial_pvalue"],
+                "jeffreys_pvalue": row["jeffreys_pvalue"],
+            }
         )
     found = verdict(
         one.bias[0],
@@ -239,8 +247,10 @@ def _code(lines, alternative, adjustment):
     )
 
 
-def needs_single_samples(arguments):
-    """Raise if an option of the command needs single samples, or one is missing."""
+def check_counts_options(arguments):
+    """Raise if an option of the command does not apply to a table of counts, which has
+    no single samples, or if one that it needs is missing.
+    """
     options = (
         *("label", "classes", "segment", "time", "baseline", "unlabelled", "weight"),
         *("cluster", "threshold", "positive", "negative", "time_to_event", "event"),

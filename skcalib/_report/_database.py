@@ -29,15 +29,17 @@ _PASSWORD = re.compile(
 
 def without_passwords(text):
     """Return a text without the passwords that URLs of databases in it hold."""
-    return _PASSWORD.sub(_but_the_password, text)
+    return _PASSWORD.sub(_masked_password, text)
 
 
-def _but_the_password(match):
-    """Return what a match of a password is replaced by."""
-    in_url, *named = match.groups()
-    if in_url is not None:
-        return f"{in_url}@"
-    return f"{named[0] or named[1]}..."
+def _masked_password(match):
+    """Return the replacement for a match of `_PASSWORD`: the text before the password,
+    without the password.
+    """
+    user_of_url, url_option, keyword = match.groups()
+    if user_of_url is not None:
+        return f"{user_of_url}@"
+    return f"{url_option or keyword}..."
 
 
 def is_url(text):

@@ -183,9 +183,9 @@ def _worst_segments(column, off, rows):
 
 
 def _are_hidden(verdicts, overall_bias):
-    """Return whether the bias of all samples hides that of a segment that is off: it
-    lies outside of its interval, and is less than half as large or has the opposite
-    sign. `verdicts` are on the segments that are off.
+    """Return whether the overall bias hides that of a miscalibrated segment: the
+    overall bias lies outside the interval of the segment's, and is less than half as
+    large or has the opposite sign. `verdicts` are on the miscalibrated segments.
     """
     for verdict in verdicts:
         if verdict.low <= overall_bias <= verdict.high:

@@ -17,8 +17,8 @@ def json_columns(text, name):
 
 
 def _records(text, name):
-    """Return the records of JSON text: an iterator over a line each, or a list; a
-    record of columns is returned as one dict.
+    """Return the records of JSON text: an iterator for one record per line, a list, or
+    one dict for a record that holds columns.
     """
     try:
         whole = json.loads(text)

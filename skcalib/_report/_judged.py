@@ -41,13 +41,15 @@ def judged_model(event_rows, error, tolerance, classes):
     bias = _bias_verdicts(table, event_rows, one_group, tolerance)["0"]
     over_confidence = bias
     if classes is None:
+        # Overconfidence: the mean probability of the more probable of both outcomes
+        # less the frequency with which it happens.
         more_probable = event_rows._replace(
             scores=np.maximum(event_rows.scores, 1 - event_rows.scores),
             labels=(event_rows.scores > 0.5) == event_rows.labels,
         )
-        of_more_probable = _bias_table(more_probable, one_group)
+        table_of_more_probable = _bias_table(more_probable, one_group)
         over_confidence = _bias_verdicts(
-            of_more_probable, event_rows, one_group, tolerance
+            table_of_more_probable, event_rows, one_group, tolerance
         )["0"]
     return {
         "mean_score": float(table.mean_score[0]),

@@ -64,11 +64,12 @@ def error_rows(event_rows, seed, classes):
         estimate, low, high = interval
         reason = reason_outside(estimate, low, high, known=interval.reason)
         errors.append({"name": name, **interval._asdict(), "reason": reason})
-    if classes is not None:  # a slope is one of the log-odds of an event
+    if classes is not None:
+        # A calibration slope is defined for the log-odds of one event.
         return errors
     try:
         with warnings.catch_warnings():
-            # of scores of exactly 0 and 1: the paragraph to cite says it
+            # The paragraph for papers reports scores of exactly 0 and 1.
             warnings.filterwarnings("ignore", ".*exactly 0 or 1", UserWarning)
             fit = calibration_slope_intercept(
                 event_rows.labels, event_rows.scores, **slope_options

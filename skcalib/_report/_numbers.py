@@ -107,8 +107,8 @@ def report_numbers(
     n_clusters = None
     if table.clusters is not None:
         n_clusters = len(np.unique(table.clusters))
-    # Certificates are about independent rows that count once.
     code = report_code(table, models, tolerance, seed)
+    # Certificates hold for independent rows without weights only.
     certificates = []
     is_independent = table.clusters is None and not table.repeated_keys
     if not table.is_weighted and is_independent:
@@ -167,7 +167,7 @@ def _model_numbers(table, name, baseline, thresholds, seed, step, tolerance):
         {"name": "log-loss", **losses["log_loss"]},
     ]
     impossible = table.proper_scores.impossible[name]
-    # Rows that were left out are not counted: then no row is named.
+    # If rows were left out, row numbers are not those of the file: no row is named.
     is_whole = not table.notes and not any("left out" in a for a in table.assumed)
     model["impossible"] = {
         "n": len(impossible),
@@ -277,7 +277,7 @@ def _paper(table, event_rows, model, seed):
     del options["labels"]  # `pos_label` names the event already
     try:
         with warnings.catch_warnings():
-            # of scores of exactly 0 and 1: the paragraph itself says it
+            # The paragraph itself reports scores of exactly 0 and 1.
             warnings.filterwarnings("ignore", ".*exactly 0 or 1", UserWarning)
             return str(
                 calibration_summary(event_rows.labels, event_rows.scores, **options)

@@ -143,7 +143,7 @@ def _drawn(size, *rows, from_sums=False, **options):
         out = BytesIO()
         options |= {"confidence_level": CONFIDENCE_LEVEL, "ax": figure.subplots()}
         with warnings.catch_warnings():
-            # the caption says it
+            # The caption says which bins have no interval.
             warnings.filterwarnings("ignore", r"\d+ of \d+ bins have no interval")
             draw = ReliabilityDisplay.from_predictions
             if from_sums:

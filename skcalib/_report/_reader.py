@@ -155,8 +155,8 @@ class OpenedFile:
         return self.source.code(keep_words=keep_words)
 
     def code_of_new(self, *, keep_words):
-        """Return the expression that reads new scores from a CSV file, which is written
-        as this file is if that is one.
+        """Return the expression that reads new scores from a CSV file. If this file is
+        a CSV file, the new one has the same format.
         """
         source = self.source
         if isinstance(source, _SeveralFiles):
@@ -196,8 +196,8 @@ class OpenedFile:
         return columns, n_rows
 
     def glance(self, names):
-        """Return columns as `read` does, of which it is not known what they are; those
-        that are no numbers as they are in the file.
+        """Return columns whose roles are not known yet, as `read` does; those that do
+        not hold numbers are returned as they are in the file.
         """
         frame, _ = self.source.frame(names, (), _MOST_ROWS, 0)
         columns = {}
@@ -265,9 +265,10 @@ def _source(given, name, folder, table, query):
         return _plain_source(files[0], name, folder, table, query)
     parts = []
     for number, file in enumerate(files):
-        own = folder / str(number)
-        own.mkdir()
-        parts.append(_plain_source(file, str(file), own, table, query))
+        # Unpacked files of the same name must not overwrite each other.
+        folder_of_file = folder / str(number)
+        folder_of_file.mkdir()
+        parts.append(_plain_source(file, str(file), folder_of_file, table, query))
     return _SeveralFiles(parts, files)
 
 
@@ -441,8 +442,8 @@ class _CsvSource:
         )
 
     def code(self, *, keep_words, path=None):
-        """Return the expression that reads the file, or one at a path that is written
-        alike, with pandas.
+        """Return the pandas expression that reads the file, or another one of the same
+        format at `path`.
         """
         layout = self._layout
         text = f"pd.read_csv({literal(path or str(self._original))}"
@@ -452,6 +453,8 @@ class _CsvSource:
             text += f", encoding={literal(layout.encoding)}"
         if layout.is_commented:
             text += f", header=None, names={literal(self.header)}"
+        # `n_skipped` includes the line of names, which pandas reads itself, unless the
+        # names are in a comment.
         n_before = layout.n_skipped - (not layout.is_commented)
         if n_before:
             text += f", skiprows={n_before}"
@@ -555,16 +558,16 @@ class _ExcelSource(_InMemory):
         if len(filled) > 1:
             self.notes.append(f"The sheet {sheet} of the workbook was read.")
         self.percentages = set()
-        signed = _signed_cells(path, sheet, row_of_values)
+        with_percent_sign = _percentage_cells(path, sheet, row_of_values)
         for column, position in zip(names, positions, strict=True):
-            if position in signed:
+            if position in with_percent_sign:
                 self.percentages.add(column)
                 self.notes.append(f"Cells of {column} are percentages: 50 % is 0.5.")
         if first:
             self.notes.append(f"Rows before the names of the columns: {first}.")
 
 
-def _signed_cells(path, sheet, row):
+def _percentage_cells(path, sheet, row):
     """Return the set of positions, from 0, of the cells of a row that show numbers with
     percent signs.
     """

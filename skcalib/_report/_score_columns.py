@@ -47,10 +47,10 @@ def to_probabilities(columns, models, classes, reading, percentages):
         scores = np.column_stack([columns[name] for name in group])
         if len(group) == 1:
             scores = scores[:, 0]
-        found = checked_column(
+        probabilities = checked_column(
             shown(group), probabilities_on, reading.scale, scores, name="scores"
         )
-        for name, column in zip(group, np.atleast_2d(found.T), strict=True):
+        for name, column in zip(group, np.atleast_2d(probabilities.T), strict=True):
             columns[name] = column
         lines.append(_scale_code(reading.scale, group))
     return lines
@@ -96,21 +96,21 @@ def one_event(columns, models, classes, named_labels, normalise):
     """Return the models of two classes as models of one event, the labels of the event
     and of the non-events, and lines of Python; the scores of a row must sum to 1.
 
-    The columns of the event are divided by the sum, in place, where that is off 1.
+    The columns of the event are divided by the sum of the row, in place.
     """
     event = event_column(classes, *named_labels)
     lines = []
-    of_event = {}
+    event_models = {}
     for model, names in models.items():
         scores = np.column_stack([columns[name] for name in names])
         scores, worst = rescaled(scores, names, normalise)
         name = names[event]
         columns[name] = scores[:, event]
-        of_event[model] = (name,)
+        event_models[model] = (name,)
         if worst > _WORTH_A_NOTE:
             pair = f"df[{literal(list(names))}].sum(axis=1)"
             lines.append(f"df[{literal(name)}] /= {pair}")
-    return of_event, (classes[event], named_labels[1]), lines
+    return event_models, (classes[event], named_labels[1]), lines
 
 
 def scores_by_model(columns, models, classes, notes, normalise=False):
@@ -122,7 +122,7 @@ def scores_by_model(columns, models, classes, notes, normalise=False):
     appended to `notes`.
     """
     scores = {}
-    off = 0.0  # how far the sum of any row's probabilities is off 1 at most
+    deviation = 0.0  # the largest distance of a row's sum from 1
     for model, names in models.items():
         checked = []
         for name in names:
@@ -138,10 +138,10 @@ def scores_by_model(columns, models, classes, notes, normalise=False):
                 )
             continue
         scores[model], worst = rescaled(np.column_stack(checked), names, normalise)
-        off = max(off, worst)
-    if off > _WORTH_A_NOTE:
+        deviation = max(deviation, worst)
+    if deviation > _WORTH_A_NOTE:
         notes.append(
             "The scores of each row were divided by their sum, which differed from 1 by"
-            f" at most {rounded(off, 1)}."
+            f" at most {rounded(deviation, 1)}."
         )
     return scores

@@ -293,17 +293,17 @@ def monitor_sentence(rows):
     """Return the claim on the monitors that raised an alarm: when, and when the change
     probably happened. `rows` are the dicts of the table of monitors.
     """
-    off = [row for row in rows if row["alarm"]]
-    if not off:
+    with_alarm = [row for row in rows if row["alarm"]]
+    if not with_alarm:
         return claim("no alarm")
     named = []
-    for row in off[:MOST_WORST]:
+    for row in with_alarm[:MOST_WORST]:
         named.append(
             f"{row['group']} in {row['alarm_time']} (the change roughly at"
             f" {row['change_time']})"
         )
-    names = series(named, len(off), "; ")
-    which = f"{len(off)} of {len(rows)} monitors"
+    names = series(named, len(with_alarm), "; ")
+    which = f"{len(with_alarm)} of {len(rows)} monitors"
     if len(rows) == 1:
         which = "the monitor"
     return claim("alarm", which=which, names=names)

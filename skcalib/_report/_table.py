@@ -355,7 +355,7 @@ def _prepared(file, read, named_labels, horizon, reading):
         columns[roles.label] = numbered_labels(columns[roles.label])
     labels = columns.get(roles.label, np.zeros(0))
     models, classes = spread_lists(columns, read.models, read.classes, labels)
-    has_label = roles.time_to_event is None  # else it is made of the times
+    has_label = roles.time_to_event is None  # else times define labels and weights
     needed = {
         "label": [roles.label] if has_label else [],
         "score": list(dict.fromkeys(chain.from_iterable(models.values()))),
@@ -582,7 +582,7 @@ def _described_weights(prepared, name, labels, weight_type):
     weights = checked_column(name, check_sample_weight, column, len(labels))
     is_event = labels
     if prepared.classes is not None:
-        # Which class is an event says nothing: the weights are judged alone.
+        # With several classes, the type is inferred from the weights alone.
         is_event = np.zeros(len(labels))
     described = describe_weights(is_event, weights, weight_type=weight_type)
     if weight_type is None:
@@ -610,8 +610,8 @@ def _time_fields(prepared, name, time_order, time_format):
 
 
 def _with_two_labels(table, is_left_out):
-    """Return the table without the rows `is_left_out` (n,); raise if too
-    few are left.
+    """Return the table without the rows `is_left_out` (n,), which have neither of two
+    labels; raise if too few are left.
     """
     n_kept = table.n_rows - np.count_nonzero(is_left_out)
     if n_kept == table.n_rows:

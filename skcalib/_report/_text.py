@@ -220,8 +220,8 @@ def _first_line(lines, name):
 
 
 def _separator(lines):
-    """Return what separates the values of lines: what divides all lines into equally
-    many values, more than one, outside of quotes. A comma if nothing does.
+    """Return the separator that divides most lines into the same number of values,
+    more than one; quoted text is not divided. A comma if there is no such separator.
     """
     best = (0, 1, 0)  # share of lines, number of columns, preference
     found = ","
@@ -230,7 +230,7 @@ def _separator(lines):
         width = widths[0]
         if width == 1:
             continue
-        # A line of names may lack that of the row's name.
+        # The line of names may be one value shorter, if row names have no heading.
         share = max(widths[1:].count(width), widths[1:].count(width + 1))
         rank = (share, width, preference)
         if rank > best:
@@ -275,8 +275,8 @@ def _commented_header(comments, separator, width):
 
 
 def _with_unnamed(header, rows, name, first):
-    """Return the names of the columns, also of row names that have none, and a note on
-    it; raise if lines have more values than names.
+    """Return the names of the columns, with "row names" added if the first column has
+    none, and a note on it, or ""; raise if lines have more values than names.
     """
     widths = {len(row) for row in rows}
     if len(header) > 1 and header[-1] == "" and widths == {len(header) - 1}:

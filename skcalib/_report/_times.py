@@ -237,9 +237,9 @@ def _parsed(values, name, time_format):
 
 
 def _as_dates(names, name):
-    """Return times as texts that begin with YYYY-MM-DD, or YYYY-MM for months, if all
-    are written alike in a way with one reading, else as they are; a note on what was
-    assumed, or None; and the expression that makes them, as in `Periods`.
+    """Return times as texts that begin with YYYY-MM-DD, or YYYY-MM for months; the
+    unchanged `names` if they do not all have one unambiguous format. Also return a note
+    on what was assumed, or None, and the expression that makes them, as in `Periods`.
     """
     if all(map(_WITH_ZONE.fullmatch, names)):
         zones = {_WITH_ZONE.fullmatch(text)[1] for text in names}
@@ -260,6 +260,7 @@ def _as_dates(names, name):
             return names, None, ""
         reader = ""
         if written_as:
+            # Without the time of day, and the ".0" of numbers that were read as floats.
             texts = '{}.astype(str).str.extract(r"^([^T ]+?)(?:[.]0)?(?:[T ]|$)")[0]'
             if " " in written_as:
                 texts = "{}.astype(str)"
@@ -274,8 +275,8 @@ def _as_dates(names, name):
 
 
 def _year_first(names):
-    """Return names such as 2024/1/5 and 20240105 as ISO dates, None for others, and
-    the format of strptime.
+    """Return names such as 2024/1/5 and 20240105 as ISO dates, or [None] if one is
+    written in another way; and their format of strptime.
     """
     dates = []
     written_as = ""
@@ -298,31 +299,33 @@ def _year_first(names):
 
 
 def _with_named_month(names):
-    """Return names such as "3 May 2024" as ISO dates and "Dec-24" as 2024-12, None for
-    others, and the format of strptime.
+    """Return names such as "3 May 2024" as ISO dates and "Dec-24" as 2024-12, or [None]
+    if one is written in another way; and "", since no single format of strptime reads
+    all of these.
     """
     dates = []
-    written_as = ""
     for text in names:
-        match = next(
-            filter(None, (p.fullmatch(text.strip()) for p in _NAMED_DAYS)), None
-        )
+        matches = [pattern.fullmatch(text.strip()) for pattern in _NAMED_DAYS]
+        day = next(filter(None, matches), None)
         short = _SHORT_MONTH.fullmatch(text.strip())
-        if match:
-            dates.append(_iso(match["y"], _month_number(match["m"]), match["d"]))
+        if day:
+            dates.append(_iso(day["y"], _month_number(day["m"]), day["d"]))
         elif short:
-            century = 1900 if int(short[2]) > 68 else 2000  # as strptime has it
+            century = 1900 if int(short[2]) > 68 else 2000  # as in strptime
             year = century + int(short[2])
             dates.append(f"{year}-{_month_number(short[1]):02d}")
         else:
             return [None], ""
+    # Days and months together have no order, and different lengths.
     lengths = {len(text or "") for text in dates}
-    return (dates if len(lengths) == 1 else [None]), written_as
+    if len(lengths) > 1:
+        return [None], ""
+    return dates, ""
 
 
 def _month_of_digits(names):
-    """Return names such as 202412 as 2024-12, None for others, and the format of
-    strptime.
+    """Return names such as 202412 as 2024-12, or [None] if one is written in another
+    way; and their format of strptime.
     """
     found = [_SIX_DIGITS.fullmatch(text) for text in names]
     if not all(found):
@@ -331,8 +334,9 @@ def _month_of_digits(names):
 
 
 def _day_first(names):
-    """Return names such as 31.12.2024 as ISO dates, None for others, and their strptime
-    format. A number above 12 shows that the day comes first.
+    """Return names such as 31.12.2024 as ISO dates, or [None] if one is written in
+    another way; and their format of strptime. A number above 12 shows that the day
+    comes first.
     """
     found = [_DAY_OR_MONTH_FIRST.fullmatch(text) for text in names]
     if not all(match and match[2] == "." and len(match[4]) == 4 for match in found):

@@ -201,8 +201,8 @@ def _is_number(text):
 
 
 def numbered_labels(column):
-    """Return labels that are texts of numbers beside words such as "NA", which mean
-    that there is none, as numbers and None; other labels as they are.
+    """Return labels that are numbers written as text, with None for words such as "NA",
+    which mean that a label is missing; labels without such words are unchanged.
     """
     if column.dtype.kind != "O":
         return column
@@ -224,7 +224,7 @@ def refuse_points_beside_commas(column, name):
     """
     if column.dtype.kind != "f" or column.ndim != 1:
         return
-    known = column[np.isfinite(column)]
+    known = column[np.isfinite(column)]  # neither missing nor infinite
     # Whole numbers without a point would be integers, unless one is missing.
     has_points = np.any(known != np.floor(known)) or known.size == column.size > 0
     if has_points and known.min() >= 1 and np.allclose(known * 1000 % 1, 0):
