@@ -649,7 +649,7 @@ class ClassifierFitter(NamedTuple):
         n_samples = len(self.y)
         strata = self.y
         if self.is_labelled is not None and strata.dtype.kind == "O":
-            # Text beside -1 has no order: numbers stand for the labels.
+            # Text and -1 together have no order: numbers replace the labels.
             strata = np.full(n_samples, UNLABELLED)
             _, codes = unique_labels(self.y[self.is_labelled], "y")
             strata[self.is_labelled] = codes
@@ -701,10 +701,11 @@ class ClassifierFitter(NamedTuple):
         calls += [delayed(self._model_and_scores)(*split) for split in splits]
         model_of_all, *results_of_folds = run(calls)
         models = [model for model, _, _ in results_of_folds]
-        found = [methods for _, methods, _ in results_of_folds]
-        method = self._method_of_folds(found, model_of_all)
-        if any(methods[0] != method for methods in found):
-            # Some models have another method that comes first: all are asked anew.
+        methods_of_folds = [methods for _, methods, _ in results_of_folds]
+        method = self._method_of_folds(methods_of_folds, model_of_all)
+        if any(methods[0] != method for methods in methods_of_folds):
+            # Some models were scored by another method: all are scored again by the
+            # common one.
             return self._replace(methods=(method,)).of_folds_and_all(splits, run)
         scores = [fold_scores for _, _, fold_scores in results_of_folds]
         return models, _in_row_order(scores, splits), model_of_all, method
@@ -742,11 +743,11 @@ class ClassifierFitter(NamedTuple):
         calls = [delayed(self.on_all_rows)()]
         calls += [delayed(self._test_scores)(train, test) for train, test in splits]
         model_of_all, *results_of_folds = run(calls)
-        found = [methods for methods, _ in results_of_folds]
-        method = self._method_of_folds(found, model_of_all)
-        if any(methods[0] != method for methods in found):
-            only = self._replace(methods=(method,))
-            return only.cross_fitted(splits, run, tested=tested)
+        methods_of_folds = [methods for methods, _ in results_of_folds]
+        method = self._method_of_folds(methods_of_folds, model_of_all)
+        if any(methods[0] != method for methods in methods_of_folds):
+            with_common_method = self._replace(methods=(method,))
+            return with_common_method.cross_fitted(splits, run, tested=tested)
         scores = _in_row_order([scores for _, scores in results_of_folds], splits)
         return scores, np.flatnonzero(times_tested), model_of_all, method
 
@@ -793,10 +794,11 @@ def _found_methods(model, methods):
 
 
 def _fitter_with_classes(estimator, X, y, methods, routed, sample_weight):
-    """Return the `ClassifierFitter` of the samples that have a class. A label that
-    occurs only with weight zero is none, nor is -1 for classifiers that take it for
-    "unlabelled" and do not list it after a fit. Labels of a frozen classifier are those
-    that it knows.
+    """Return the `ClassifierFitter` with the classes of the samples.
+
+    A label that occurs only with weight zero is no class. Neither is -1 if the
+    classifier takes it for "unlabelled", and therefore does not list it in its
+    `classes_` after a fit. The classes of a frozen classifier are those that it knows.
     """
     is_uncounted = uncounted_rows(y, sample_weight)
     trains = None if is_uncounted is None else ~is_uncounted

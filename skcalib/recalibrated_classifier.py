@@ -352,7 +352,7 @@ class RecalibratedClassifierCV(ClassifierMixin, ParameterHints, ClassifierWrappe
         # The recalibrator that the classifiers of all folds share, if they share one.
         shared_recalibrator = recalibrator
         if self.recalibrator is None:
-            # it asks for less gain than that of one pair: see `_POOLED_STANDARD_ERRORS`
+            # It requires a smaller gain than that of a single pair; see the constant.
             shared_recalibrator = Recalibrator(
                 n_standard_errors=_POOLED_STANDARD_ERRORS
             )
@@ -526,7 +526,7 @@ class RecalibratedClassifierCV(ClassifierMixin, ParameterHints, ClassifierWrappe
         takes_weight = has_fit_parameter(estimator, "sample_weight")
         if get_config()["enable_metadata_routing"] or takes_weight:
             return {"sample_weight": sample_weight, **fit_params}
-        # A step of a pipeline may get them by its name.
+        # A step of a pipeline may get the weights as "step__sample_weight".
         is_given_by_name = any(name.endswith("__sample_weight") for name in fit_params)
         is_unused = not (is_given_by_name or isinstance(estimator, FrozenEstimator))
         if sample_weight is not None and is_unused:
@@ -618,8 +618,8 @@ class _PairFitter(NamedTuple):
             self.shared_recalibrator, scores[is_labelled], rows[is_labelled], method
         )
         if isinstance(getattr(recalibrator, "chosen_", None), Uncalibrated):
-            # It leaves scores as they are: then the original model is kept, since an
-            # average over uncalibrated models is no better.
+            # The scores stay unchanged, so that the original model is kept: an average
+            # of the uncalibrated models of the folds is no better.
             models = []
         models = [*models, model_of_all]
         return [self._pair(model, recalibrator, method) for model in models]
@@ -663,7 +663,7 @@ class _PairFitter(NamedTuple):
         if keys:
             columns = safe_indexing(self.fitter.X, rows)
             _set_positions(recalibrator, scores.shape[1])
-            scores = _beside_features(scores, columns, keys, classes)
+            scores = _with_feature_columns(scores, columns, keys, classes)
         return recalibrator.fit(scores, labels, **params)
 
     def _pair(self, model, recalibrator, method):
@@ -701,11 +701,11 @@ class RecalibratedModel(NamedTuple):
         if not self.feature_keys:
             return scores
         classes = np.unique(self.recalibrator.classes_)
-        return _beside_features(scores, X, self.feature_keys, classes)
+        return _with_feature_columns(scores, X, self.feature_keys, classes)
 
     def recalibrated(self, scores):
-        """Return the probabilities (n, n_classes) for scores of the classifier; for
-        those that are a tensor, as a tensor.
+        """Return the probabilities (n, n_classes) for scores of the classifier, as a
+        tensor if the scores are one.
         """
         recalibrator = self.recalibrator
         if not isinstance(scores, np.ndarray) and not self.feature_keys:
@@ -713,7 +713,7 @@ class RecalibratedModel(NamedTuple):
         if getattr(recalibrator, "_predicts_validated_rows", False):
             check_fitted(recalibrator)
             if np.array_equal(recalibrator.classes_, self.classes):
-                # The scores have been checked, and so need their probabilities not be.
+                # The scores were checked, so that the probabilities need no check.
                 if recalibrator.input == "probability":
                     scores = normalized_again(scores, name="X")
                 return recalibrator._predict_checked(scores, uses_table=True)
@@ -730,8 +730,9 @@ class RecalibratedModel(NamedTuple):
         """Return the classifier's scores (n, n_scores) for the recalibrator, rounded so
         that equal scores stay equal whatever the batch.
 
-        With `keep_tensor` those of a recalibrator that computes where a tensor is stay
-        one, if X is a tensor, too. They are not rounded: its map has no steps.
+        With `keep_tensor`, the scores of a tensor X stay a tensor if the recalibrator
+        computes with tensors. They are not rounded, since the maps of these
+        recalibrators have no steps.
         """
         # The recalibrator's classes: if the folds share it, it may know more of them
         # than this classifier, which was fitted to a part of the rows.
@@ -751,7 +752,9 @@ class RecalibratedModel(NamedTuple):
 
 def _recalibrated(pairs, X, keep_tensor):
     """Return the probabilities (n, n_classes) that each `RecalibratedModel` gives to X.
-    A recalibrator that few rows share is called once: a call costs more than rows.
+
+    With few rows, a recalibrator that all pairs share is called once, for the scores of
+    all pairs together: most of the time of such a call does not depend on the rows.
     """
     scores_of_pairs = [pair.inputs(X, keep_tensor) for pair in pairs]
     first = pairs[0]
@@ -816,7 +819,7 @@ def _feature_keys(recalibrator):
     return recalibrator._feature_keys
 
 
-def _beside_features(scores, X, keys, classes):
+def _with_feature_columns(scores, X, keys, classes):
     """Return the scores (n, n_scores), followed by the columns `keys` of X: a DataFrame
     if X is one, else an array.
     """

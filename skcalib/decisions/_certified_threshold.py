@@ -527,9 +527,9 @@ def check_guarantees(promise, target):
 
 
 def _hint_at_correctness(data, promise):
-    """Warn if the labels of a guarantee about answers may say whether an answer was
-    right, as numbers or booleans beside a single column may: a score below 1/2 counts
-    as an answer for the other class.
+    """Warn if `y_true` may say whether each answer was right, where a guarantee about
+    answers takes it for classes: labels are numbers or booleans, with a single column
+    of scores, and a score below 1/2 counts as an answer for the other class.
     """
     if promise not in ANSWERS or np.asarray(data.classes).dtype.kind not in "biuf":
         return

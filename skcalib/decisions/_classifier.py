@@ -195,7 +195,7 @@ class CertifiedThresholdClassifier(WrappedClassifier):
                         " random_state, or a model that is already fitted, in a"
                         " FrozenEstimator."
                     )
-                # fitted to the first part, with the features of the second
+                # The model is fitted to the first part; `X_test` is the second part.
                 model, X_test = fits.on_fold(train, test)
             y_proba = classifier_scores(model, X_test, self.classes_, "predict_proba")
             is_labelled = fits.labelled(test)
@@ -259,8 +259,8 @@ class CertifiedThresholdClassifier(WrappedClassifier):
         return f"promise={self.promise!r}"
 
     def _abstain_label(self):
-        """Return the label for abstaining, which must not be a class: by default -1
-        beside numbers from 0 on, "abstain" beside text.
+        """Return the label for abstaining, which must not be a class. The default is -1
+        if the classes are numbers from 0 on, and "abstain" if they are text.
         """
         classes = self.classes_
         label = self.abstain_label

@@ -331,6 +331,7 @@ def _no_tested_threshold(tests, guarantees, starts, pvalue, fields):
     (n_sets,) is the largest p-value of each set.
     """
     levels = [start.level for start in starts]
+    # The smallest p-value that each set of this size can have: without any error.
     least = tests.pvalue(guarantees, without_errors=True)
     n_needed = tests.n_needed(guarantees, min(levels))
     if least.min() > max(levels):

@@ -175,13 +175,14 @@ class TreatmentCells(NamedTuple):
         else:
             others = self._row_weight_of_both_labels(weight_of_event)
         second_weight = np.maximum(row_weight, others)
-        # Three cells and the empty ones beside them for each label, (m, 2, 6).
+        # For each label three cells, and three empty ones that may hold other rows, (m,
+        # 2, 6).
         counts = np.concatenate((counts, np.zeros_like(counts)), axis=2)
         row_weight = np.concatenate((row_weight, second_weight), axis=2)
         possible = np.concatenate((possible, possible), axis=2)
         if self.is_stratified:
             return self._stratified_limits(counts, row_weight, possible, z, cautious)
-        differences = np.tile(_DIFFERENCE, 2)  # d of the six cells
+        differences = np.tile(_DIFFERENCE, 2)  # model less reference, by cell
         values = self.treatment_value[..., None] * differences * row_weight
         denominators = self.denominator[:, None] * row_weight
         # the cells of both labels side by side
@@ -239,7 +240,7 @@ class TreatmentCells(NamedTuple):
         "square and add" (Zou and Donner 2008). See `limits` for the arguments, here (m,
         2, 6).
         """
-        differences = np.tile(_DIFFERENCE, 2)  # d of the six cells
+        differences = np.tile(_DIFFERENCE, 2)  # model less reference, by cell
         # Squared distances from the estimate to both limits, summed over both labels.
         squared_below = 0.0
         squared_above = 0.0

@@ -103,8 +103,8 @@ def finish(
     if titles is not None:
         title_artists = _write_titles(frame, titles)
     elif caption is not None:
-        # A curve has no caption any more if this display was drawn on top of another
-        # one: its name then stands in the legend.
+        # If this display was drawn on top of another one, there are several curves:
+        # their names stand in the legend, and there is no caption.
         is_only_curve = len(curves) == 1
         title_artists = _write_caption(frame, caption if is_only_curve else None)
         if is_only_curve:

@@ -221,7 +221,7 @@ class MonitorDisplay:
             "e-value",
             caption=caption,
             titles=titles,
-            # inside one of several panels there is no room
+            # Several panels in the user's axes have no room for a legend.
             legend=legend and (frame.is_own or is_single),
             with_curves=is_single,
             legend_kw=legend_kw,

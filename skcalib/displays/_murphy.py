@@ -335,15 +335,18 @@ class MurphyDisplay(FromEstimator):
 
 
 def _thresholds(limits, cells):
-    """Return the thresholds for the user's `limits`: a pair, or "auto", from 0 to 1 or,
-    if no score reaches .5, to a little above the highest.
+    """Return evenly spaced thresholds in the range of the user's `limits`. "auto" means
+    from 0 to 1; if no score reaches .5, to a little above the highest score.
+
+    `cells` are the `Cells` of each model: its distinct scores in increasing order.
     """
     if isinstance(limits, str):
         if limits != "auto":
             raise ValueError(
                 f'limits must be "auto" or a pair of numbers, found {limits!r}.'
             )
-        highest = max(float(model_cells.mean_score[-1]) for model_cells in cells)
+        highest_of_models = [cells_of_model.mean_score[-1] for cells_of_model in cells]
+        highest = float(max(highest_of_models))
         end = 1.0
         if 0 < highest < 0.5:
             end = 1.05 * highest

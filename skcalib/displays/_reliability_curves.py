@@ -420,7 +420,7 @@ class CurveMaker:
         """
         bin_limits = self.bin_limits.limits(statistics, task, cluster)
         if self.band is not None:
-            found = reliability_curve(
+            simultaneous_band = reliability_curve(
                 task.labels,
                 task.scores,
                 sample_weight=task.sample_weight,
@@ -429,8 +429,9 @@ class CurveMaker:
                 confidence_level=self.confidence_level,
                 pos_label=True,
             )
-            limits = bin_limits._replace(bars=None, band=_steps(found))._asdict()
-            return {**limits, "finding": _finding(found)}
+            band = _steps(simultaneous_band)
+            limits = bin_limits._replace(bars=None, band=band)._asdict()
+            return {**limits, "finding": _finding(simultaneous_band)}
         if self.curve == "bins":
             return bin_limits._asdict()
         smooth, band, consistency = smooth_curve(task, self.confidence_level, cluster)
@@ -570,24 +571,24 @@ def _next_round(value):
     return float(round_numbers[round_numbers >= value][0])
 
 
-def _steps(found):
+def _steps(band):
     """Return a `ReliabilityBand` as a `Band` of steps: just below a score, the lower
     limit is that of the score before; just above it, the upper limit is that of the
     next.
     """
-    scores = np.repeat(found.score, 3)
-    low_before = np.append(found.low[:1], found.low[:-1])
-    low = np.stack((low_before, found.low, found.low), axis=1).ravel()
-    high_after = np.append(found.high[1:], found.high[-1:])
-    high = np.stack((found.high, found.high, high_after), axis=1).ravel()
-    # Points between equal limits are left out.
+    scores = np.repeat(band.score, 3)
+    low_before = np.append(band.low[:1], band.low[:-1])
+    low = np.stack((low_before, band.low, band.low), axis=1).ravel()
+    high_after = np.append(band.high[1:], band.high[-1:])
+    high = np.stack((band.high, band.high, high_after), axis=1).ravel()
+    # Points on a line between equal limits are left out.
     changes = (np.diff(low) != 0) | (np.diff(high) != 0)
     is_corner = np.append(True, changes) | np.append(changes, True)
     return Band(scores[is_corner], low[is_corner], high[is_corner])
 
 
-def _finding(found):
+def _finding(band):
     """Return what a `ReliabilityBand` says, as a short text for a title."""
-    if np.any(found.low > found.high):
+    if np.any(band.low > band.high):
         return "no rising curve fits"
-    return ", ".join(found.findings()) or "compatible with the diagonal"
+    return ", ".join(band.findings()) or "compatible with the diagonal"

@@ -360,10 +360,11 @@ class SegmentDisplay:
         """
         level = check_confidence_level(confidence_level)
         results = named_models(result, name)
-        segments = [
-            set(tested.segments.segment.tolist()) for tested in results.values()
-        ]
-        if any(of_result != segments[0] for of_result in segments):
+        segments_of_results = []
+        for tested in results.values():
+            segments_of_results.append(set(tested.segments.segment.tolist()))
+        first = segments_of_results[0]
+        if any(segments != first for segments in segments_of_results):
             raise ValueError(
                 "The results are for different groups: test all models with the"
                 " same X and min_size."

@@ -515,7 +515,7 @@ class ValidityDisplay(FromEstimator):
             high = np.clip(curve.validity + curve.standard_error, 0, 1)
             values = [curve.validity, low, high]
         else:
-            # the last step goes on to the border
+            # The last step is extended to the border.
             style["drawstyle"] = "steps-post"
             epsilons = np.append(epsilons, max(1.0, right))
             values = [np.append(curve.validity, curve.validity[-1])]
@@ -566,7 +566,8 @@ def _curve(model, repeats, kind, epsilons, options):
     if len(repeats) > 1:
         if options["sample_weight"] is not None:
             raise ValueError("sample_weight is for a single repeat.")
-        if epsilons is None:  # the steps of each curve would lie elsewhere
+        if epsilons is None:
+            # Curves with steps at different tolerances cannot be averaged.
             epsilons = np.linspace(0, 0.2, 201)
     curves = []
     for y_true, y_proba in repeats:
@@ -605,8 +606,8 @@ def _warn_of_distinct_scores(y_true, y_proba, options):
     """Warn if most scores occur only once: without a binning each distinct score is a
     bin. `options` are arguments of `validity_curve`.
     """
-    of_rows = {name: value for name, value in options.items() if name != "binning"}
-    data = check_scored_labels(y_true, y_proba, **of_rows)
+    row_options = {name: value for name, value in options.items() if name != "binning"}
+    data = check_scored_labels(y_true, y_proba, **row_options)
     task = next(binary_tasks(data, options["multiclass"]))
     n_distinct = len(np.unique(task.scores))
     if n_distinct > max(len(task.scores) / 2, _FEWEST_DISTINCT):

@@ -11,7 +11,7 @@ from skcalib._defaults import check_fitted
 from skcalib._fitting.wrapped import refuse_features
 from skcalib.engines._columns import check_value, free_name
 from skcalib.engines._histogram import coarse_cell, coarse_place
-from skcalib.engines._native import beside, nw, with_sql
+from skcalib.engines._native import joinable, nw, with_sql
 from skcalib.export._sql import guarded, valid_score
 from skcalib.export._sql_table import pieces_by_cell
 from skcalib.export._sql_text import DIALECTS
@@ -285,7 +285,7 @@ def _with_map_index(columns, frame, keys, maps, name):
             segment_column: list(number_of_segment.values()),
             index_column: [maps.index_of_segment[key] for key in number_of_segment],
         }
-        frame = frame.join(beside(frame, translation), on=segment_column, how="left")
+        frame = frame.join(joinable(frame, translation), on=segment_column, how="left")
         index = nw.col(index_column).fill_null(maps.default_index)
     return frame.with_columns(index.cast(nw.Int32).alias(name))
 
@@ -396,7 +396,7 @@ def _with_sql_forecasts(frame, maps, score, map_index, output):
     dialect = DIALECTS["spark" if frame.implementation.is_spark_like() else "duckdb"]
     score_text = dialect.as_double(dialect.identifier(score))
     polynomials = [_as_pieces(one_map) for one_map in maps]
-    if _are_long(polynomials):
+    if _need_join(polynomials):
         index_column = map_index if len(maps) > 1 else None
         frame, text = _joined_forecast(
             frame, polynomials, score, index_column, score_text, dialect
@@ -409,9 +409,10 @@ def _with_sql_forecasts(frame, maps, score, map_index, output):
     return with_sql(frame, guarded(is_valid, f"({text})", dialect), output, dialect)
 
 
-def _are_long(polynomials):
-    """Return whether all maps are piecewise polynomials of the score, with cuts in [0,
-    1], and together too long for a CASE. None stands for any other map.
+def _need_join(polynomials):
+    """Return whether the maps must be joined as a table: all are piecewise polynomials
+    of the score, with cuts in [0, 1], and together too long for a CASE expression. None
+    stands for any other map.
     """
     for pieces in polynomials:
         if pieces is None or pieces.of is not _SCORE:
@@ -442,8 +443,8 @@ def _joined_forecast(frame, polynomials, score, map_index, score_text, dialect):
 
 
 def _as_pieces(node):
-    """Return a map as one `Pieces`: itself, or a `Mixture` of such of one value; None
-    for other maps.
+    """Return a map as one `Pieces`, a piecewise polynomial: itself, or the sum of a
+    `Mixture` whose parts are piecewise polynomials of the same value; None for others.
     """
     if isinstance(node, Pieces):
         return node
@@ -463,8 +464,8 @@ def _sum_of_pieces(summands, weights, constant):
     cuts = np.unique(np.concatenate([summand.cuts for summand in summands]))
     if len(cuts) == 0:
         return None
-    # The origin of a new piece is its upper cut, which lies within or at the end of a
-    # piece of each summand: moving the origin there loses no digits.
+    # The origin of a new piece is its upper cut, which lies in or at the end of a piece
+    # of each summand: a shift of the origin to it loses no precision.
     origins = np.append(cuts, cuts[-1])
     n_coefficients = max(summand.coefficients.shape[1] for summand in summands)
     coefficients = np.zeros((len(origins), n_coefficients))
@@ -519,7 +520,7 @@ def _with_piece(frame, name, polynomials, map_index=None):
         table[map_index] = np.repeat(np.arange(len(polynomials)), n_rows_by_map)
         join_columns.append(map_index)
     frame = frame.with_columns(coarse_cell(n_cells, name).alias(cell))
-    frame = frame.join(beside(frame, table), on=join_columns, how="inner")
+    frame = frame.join(joinable(frame, table), on=join_columns, how="inner")
     is_in_piece = (nw.col(name) > nw.col(lower)) & (nw.col(name) <= nw.col(upper))
     return frame.filter(is_in_piece), origin, coefficients
 

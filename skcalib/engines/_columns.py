@@ -185,9 +185,9 @@ class PredictionColumns:
         return self.named_event is not None and self.named_event[2] is not None
 
     def _check_labels(self):
-        """Refuse more than two labels if the user named only that of the event, and
-        labels that differ only in case or blanks; and a `neg_label` that does not
-        occur.
+        """Raise for a `neg_label` that does not occur. If the user named only the label
+        of the event, raise for more than two labels, and for labels that differ only in
+        case or blanks.
         """
         if self.named_event is None or self._labels_are_checked:
             return
@@ -200,7 +200,7 @@ class PredictionColumns:
         frame = frame.select(name)
         labels, table = numbered(frame, name)
         if neg_label is not None:
-            # A moment may be named by its text.
+            # A date or time may be given as text.
             if neg_label not in labels and str(neg_label) not in map(str, labels):
                 counts = _counts_of_values(frame, table, name)
                 raise ValueError(

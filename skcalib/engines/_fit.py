@@ -180,7 +180,7 @@ def _block_sums(cells, centered):
     if centered:
         mean = np.add.reduceat(cells.weighted_score, first) / weight
         return np.clip(mean, low, high), weight, events
-    # A block of one score keeps its weight there.
+    # A block of one score has a single point.
     is_wide = low < high
     share_at_low = np.where(is_wide, 0.5, 1.0)
     return (
@@ -285,7 +285,7 @@ def _fit(recalibrator, columns, data):
         raise ValueError(
             f"The group {', '.join(conditions)} could not be fitted. {error}"
         ) from error
-    # It would count and hash cells in place of the table's rows.
+    # The provenance describes the cells of the fit, and not the rows of the table.
     del fitted.provenance_
     if data.statistics is not None:
         fitted._set_bins(data.statistics, weighted=columns.weight is not None)

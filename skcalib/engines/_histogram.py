@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils import Bunch
 
 from skcalib.engines._columns import check_no_hidden_nan, table_changed
-from skcalib.engines._native import beside, fetched, nw
+from skcalib.engines._native import fetched, joinable, nw
 
 # Sums over rows, by name: a quantity (the score, or its distance from the nearer of 0
 # and 1) to a power, times a factor (the weight, or the weight of events). Near 1 the
@@ -445,7 +445,7 @@ class ScoreHistogram:
         if "segment" in cell_columns:
             keys["segment"] = self.segment_numbers[parents.segment]
         of_parent = {"first": parts.first, "start": parts.low, "scale": parts.scale}
-        table = beside(frame, {**keys, **of_parent})
+        table = joinable(frame, {**keys, **of_parent})
         frame = frame.join(table, on=list(keys), how="inner")
         # Columns are selected before they are computed with: Ibis would put the
         # expressions into the join.
@@ -488,8 +488,8 @@ class ScoreHistogram:
 
     def _summands(self):
         """Return what a row adds to the sums that do not depend on its score: the
-        weight (else the count), the weight of an event, and the squared weight, only
-        used beside squared scores.
+        weight (else the count), the weight of an event, and the squared weight, which
+        only sums of squared scores need.
         """
         label = nw.col("label").cast(nw.Float64)
         if not self.weighted:

@@ -178,7 +178,7 @@ def _sorting_order(values):
         return sorted(positions, key=lambda i: str(values[i]))
 
 
-def beside(frame, columns):
+def joinable(frame, columns):
     """Return a small table, a dict of arrays of numbers, as a lazy frame that can be
     joined to `frame`: of its engine and connection, and with the same types in the
     columns that both have.

@@ -276,7 +276,7 @@ def max_n_bins(
     # The tolerance never falls with the number of bins: see `conditional_epsilon`. A
     # bin takes two rows.
     most_bins = n_samples // 2
-    first_too_large = _first(is_too_large, above=0, at_most=most_bins + 1)
+    first_too_large = _smallest(is_too_large, above=0, at_most=most_bins + 1)
     n_bins = first_too_large - 1
     if n_bins == 0:
         needed = min_n_samples(
@@ -361,7 +361,7 @@ def min_n_samples(
     enough = 2 * n_bins
     while not suffices(enough):
         enough *= 2
-    return _first(suffices, above=2 * n_bins - 1, at_most=enough)
+    return _smallest(suffices, above=2 * n_bins - 1, at_most=enough)
 
 
 def uniform_mass_epsilon(n_samples, n_bins, confidence_level, kind, keep_boundary):
@@ -383,7 +383,7 @@ def uniform_mass_epsilon(n_samples, n_bins, confidence_level, kind, keep_boundar
     return epsilon
 
 
-def _first(holds, *, above, at_most):
+def _smallest(holds, *, above, at_most):
     """Return by bisection the smallest integer in (above, at_most] for which ``holds``
     is true, as it must be for all larger ones.
     """
