@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 import warnings
+from functools import partial
 
 import numpy as np
 from sklearn.calibration import CalibratedClassifierCV, CalibrationDisplay
@@ -18,11 +19,13 @@ from sklearn.datasets import make_classification
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 
+from benchmarks.speed import floors, problems
 from skcalib import (
     IsotonicCalibration,
     OnlineRecalibrator,
     RecalibratedClassifierCV,
     VennAbers,
+    metrics,
 )
 from skcalib.displays import ReliabilityDisplay
 from skcalib.export import to_sql, to_sql_table
@@ -164,6 +167,24 @@ def step_maps():
             yield f"{name} {form}", taken, beside
 
 
+def small_samples():
+    """Yield errors and a test of 1,000 and 10,000 samples beside the least NumPy work,
+    the look at the input included.
+    """
+    for n in (1_000, 10_000):
+        problem = problems.binary(n)
+        for function, floor in (
+            (metrics.expected_calibration_error, floors.equal_width),
+            (metrics.calibration_error, floors.equal_mass),
+            (partial(metrics.calibration_test, random_state=0), floors.drawn_labels),
+        ):
+            name = getattr(function, "func", function).__name__
+            least = seconds(lambda p=problem: floors.validated(p))
+            least += seconds(lambda f=floor, p=problem: f(p))
+            taken = seconds(lambda f=function, p=problem: f(p.labels, p.scores))
+            yield f"{name}, {n:,} samples", taken, {"its floor": least}
+
+
 def single_labels():
     """Yield the learning of 200 single rows beside that of a batch of them."""
     rng = np.random.default_rng(0)
@@ -181,7 +202,7 @@ def single_labels():
 
 JOBS = {
     job.__name__: job
-    for job in (forecasts, pictures, imports, step_maps, single_labels)
+    for job in (forecasts, pictures, imports, step_maps, small_samples, single_labels)
 }
 
 

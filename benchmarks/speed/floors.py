@@ -37,6 +37,24 @@ def equal_mass(problem, n_bins=_N_BINS):
     return np.abs(totals - events).sum() / len(ordered)
 
 
+def validated(problem):
+    """Look once at all that is asked of the input: its shapes, scores that are
+    probabilities, and labels that are 0 and 1.
+    """
+    scores, labels = problem.scores, problem.labels
+    has_shape = scores.ndim == 1 and scores.shape == labels.shape
+    are_finite = np.isfinite(scores).all()
+    are_probabilities = scores.min() >= 0 and scores.max() <= 1
+    are_binary = ((labels == 0) | (labels == 1)).all()
+    return has_shape and are_finite and are_probabilities and are_binary
+
+
+def drawn_labels(problem, n_draws=999):
+    """Draw labels from the scores many times, and sum those of each draw."""
+    numbers = np.random.default_rng(0).random((n_draws, len(problem.scores)))
+    return np.array([np.sum(row < problem.scores) for row in numbers])
+
+
 def top_label(problem, n_bins=_N_BINS):
     """Find the largest score of each row; three bincounts."""
     predicted = problem.scores.argmax(axis=1)
