@@ -88,6 +88,13 @@ _REASONS = [
         ),
     ),
     (
+        "^rare events: (Kuiper|Kolmogorov-Smirnov), 0.1",
+        (
+            "0.1 events are expected: one event, which a tenth of the data sets has, is"
+            " significant"
+        ),
+    ),
+    (
         'interval="basic"',
         (
             "resampling adds noise to the label noise; this interval issues a warning"
@@ -129,7 +136,7 @@ _REASONS = [
         ),
     ),
     (
-        "^verify, 10 bins, s",
+        "^(sampled labels: )?verify, 10 bins, (s|events)",
         "upper limits are approximate if every bin is miscalibrated; see the docstring"
         " of `verify`",
     ),
