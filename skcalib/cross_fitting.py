@@ -446,7 +446,7 @@ class CrossFittedClassifier(TransformerMixin, ClassifierWrapper):
             methods = (self.response_method,)
         fitter = self._checked_fitter(X, y, methods, params, caller)
         validate_data(self, fitter.X, skip_check_array=True)  # sets `n_features_in_`
-        # raises for an unknown column
+        # This raises for an unknown column.
         column_positions(fitter.X, keys, name="passthrough")
         scores = None
         if caller == "fit":
@@ -621,7 +621,7 @@ class ClassifierFitter(NamedTuple):
         for method in self.methods:
             if all(method in found for found in models.values()):
                 return method
-        # one example of each method
+        # For each method, a classifier that has it first, for the message.
         examples = {}
         for name, found in models.items():
             examples.setdefault(found[0], f"{name} has {found[0]}")

@@ -346,7 +346,7 @@ class RecalibratedClassifierCV(ClassifierMixin, ParameterHints, ClassifierWrappe
             cv = _splits_of_clusters(cv, fitter, cluster)
         ensemble = self._resolved_ensemble(estimator)
         recalibrator = self._resolved("recalibrator")
-        # raises if there are weights and the recalibrator takes none
+        # This raises if there are weights and the recalibrator does not accept them.
         _weight_params(recalibrator, sample_weight)
         _refuse_columns(check_recalibrator(recalibrator, takes_columns=True))
         # The recalibrator that the classifiers of all folds share, if they share one.
@@ -792,7 +792,7 @@ def _describe_scores(recalibrator, description):
     if isinstance(recalibrator, Pipeline):
         for step in _steps(recalibrator).values():
             _describe_scores(step, description)
-            # for the steps after the first one
+            # Steps after the first one get probabilities, and need the classes only.
             description = {"classes": description["classes"]}
         return
     params = recalibrator.get_params(deep=False)

@@ -348,7 +348,7 @@ def _table_and_numbers(arguments, step):
             step=step,
         )
     except ValueError as error:
-        # the columns are valid; a number of the report is not defined for them
+        # The columns are valid, but a number of the report is undefined for them.
         raise ReportError(error) from error
     numbers["unlabelled"] = arguments.unlabelled
     numbers["title"] = arguments.title

@@ -55,7 +55,8 @@ def parts_of(text):
     if kind.startswith("postgres"):
         return "postgres", text
     path = re.sub(r"^//", "", rest)
-    # sqlite:///a.db is a relative path to some, sqlite:////a.db an absolute one.
+    # By some conventions sqlite:///a.db is a relative path, sqlite:////a.db an absolute
+    # one.
     path = re.sub(r"^//+", "/", path)
     if not Path(path).exists() and Path(path.lstrip("/")).exists():
         path = path.lstrip("/")

@@ -31,7 +31,7 @@ def _records(text, name):
     if not isinstance(whole, dict):
         raise ReportError(f"{name} is JSON, but holds no records.")
     if isinstance(whole.get("data"), list) and isinstance(whole.get("columns"), list):
-        # pandas: orient="split"
+        # The format of pandas with orient="split".
         names = whole["columns"]
         return [dict(zip(names, row, strict=True)) for row in whole["data"]]
     lists = []

@@ -237,7 +237,7 @@ class CertifiedThreshold(ResultTable):
         for target in targets:
             check_number(target, "target", above=0, below=1)
         for number in numbers_wrong:
-            # negative if routing gains more answers than it loses
+            # The number is negative if routing gains more right answers than it loses.
             check_int(number, "n_wrong", minimum=-n_samples, maximum=n_samples)
         if not len(promises) == len(targets) == len(numbers_wrong) > 0:
             raise invalid("target", "one number for each guarantee", self.target)

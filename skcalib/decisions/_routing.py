@@ -329,7 +329,7 @@ def _cluster_pvalues(rows, sets, loss, max_loss):
     pvalues = []
     for position in first.tolist():
         accepted = rows.scores >= sets.threshold[position].astype(rows.scores.dtype)
-        # of each cluster: what it loses beyond the limit
+        # The loss of each cluster beyond the limit.
         excess = clusters.totals(accepted * loss) - max_loss * clusters.sizes
         # the logarithm of what bets of several sizes would have won against the
         # hypothesis, (n_bets,)

@@ -185,7 +185,7 @@ class TreatmentCells(NamedTuple):
         differences = np.tile(_DIFFERENCE, 2)  # model less reference, by cell
         values = self.treatment_value[..., None] * differences * row_weight
         denominators = self.denominator[:, None] * row_weight
-        # the cells of both labels side by side
+        # All cells of both labels in one row.
         shape = (len(z), 12)
         return score_limits(
             counts.reshape(shape),

@@ -379,7 +379,7 @@ class CumulativeDifferenceDisplay(FromEstimator):
         # Kuiper's statistic, the range of the curve, is drawn at the right border, that
         # of Kolmogorov and Smirnov, its largest distance from 0, where it is attained.
         style = {"color": colors(2)[1], "linewidth": 1.4, "zorder": 2.5}
-        # just beyond the end of the curve
+        # The position is just beyond the end of the curve.
         right = position[0] + 1.02 * (position[-1] - position[0])
         (kuiper,) = axes.plot(
             [right, right],

@@ -486,7 +486,7 @@ class DecisionCurveDisplay(FromEstimator):
         # True positives less false positives at the odds of the threshold.
         treat_all = rate - (1 - rate) * t / (1 - t)
         if first.standardize and rate:
-            # in units of the benefit of a perfect model, which is the event frequency
+            # The unit is the benefit of a perfect model, which is the event frequency.
             treat_all = treat_all * (1.0 / rate)
         treat_none = np.zeros(len(t))
         self.reference_lines_ = []
@@ -510,7 +510,7 @@ class DecisionCurveDisplay(FromEstimator):
             thresholds = curve.thresholds[is_shown]
             values = curve.interventions_avoided[is_shown]
             highest = max(highest, float(values.max(initial=0)))
-            # without a label, since the legend has the model already
+            # The line has no label, because the model is in the legend already.
             unnamed = styled(line_kw, **(style | {"label": None}))
             self.avoided_lines_ += axes.plot(thresholds, values, **unnamed)
         style = reference_style(

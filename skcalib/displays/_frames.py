@@ -293,7 +293,7 @@ def _fills_its_figure(ax):
 
     figure = ax.figure
     for neighbour in figure.axes:
-        # strips below the axes belong to them
+        # Strips below the axes belong to them, and are no neighbours.
         if neighbour is not ax and neighbour.get_gid() != BELOW:
             return False
     if not isinstance(figure, Figure):

@@ -184,7 +184,7 @@ class BinLimitsMaker:
         weight_by_cluster = csr_array((weight, (code, kind)), (n_clusters, 2 * n_cells))
         rng = np.random.default_rng(self.seed)
         shares = np.full(n_clusters, 1 / n_clusters)
-        # how often each resample holds each cluster, (n_resamples, n_clusters)
+        # How often each resample contains each cluster, (n_resamples, n_clusters).
         times_drawn = rng.multinomial(n_clusters, shares, size=self.n_resamples)
         return (times_drawn @ weight_by_cluster).reshape(-1, 2, n_cells)
 

@@ -55,7 +55,7 @@ def draw_reference(ax, limits, line_kw):
     earlier = [line for line in ax.lines if line.get_gid() == _REFERENCE]
     if earlier:
         line = earlier[0]
-        # what an earlier display shows stays in view
+        # The curves of an earlier display in these axes stay in view.
         low = min(low, ax.get_xlim()[0])
         high = max(high, ax.get_xlim()[1])
     else:
@@ -208,7 +208,7 @@ def _with_gaps(ax, histogram, columns):
     for i, (start, stop) in enumerate(itertools.pairwise(columns[0]), start=1):
         is_between = (histogram.edges[:-1] > start) & (histogram.edges[1:] < stop)
         width = (stop - start) / np.ptp(ax.get_xlim())
-        # the weight that would lie between both points if rows were spread evenly
+        # The weight between both points if rows were spread evenly over the axes.
         even_weight = width * histogram.weight.sum()
         is_sparse = histogram.weight[is_between].sum() < _SPARSE * even_weight
         if width > _WIDE and is_between.any() and is_sparse:

@@ -172,7 +172,7 @@ def _block_sums(cells, centered):
     bounds = _block_bounds(cells)
     first = bounds[:-1]
     last = bounds[1:] - 1
-    # sums over the cells of each block
+    # Sums over the cells of each block.
     weight = np.add.reduceat(cells.weight, first)
     events = np.add.reduceat(cells.weighted_label, first)
     low = cells.low[first]

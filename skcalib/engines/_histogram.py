@@ -115,7 +115,7 @@ def width_bin(n_bins):
     It is rarely one too large or too small, where the product s B rounds across an edge
     k / B. The least and the greatest score of a bin show that later.
     """
-    # groups by small integers are quicker
+    # Engines group faster by small integers.
     integer = nw.Int8 if n_bins < 127 else nw.Int32
     return (nw.col("score") * float(n_bins)).ceil().cast(integer)
 

@@ -148,8 +148,8 @@ def _may_hold_extreme(cells, two_sided):
     most = max(after.max(), 0.0)
     least = min(after.min(), 0.0)
     if not two_sided:
-        # max |C| is known to be at least this: C must exceed it, or fall below its
-        # negative.
+        # The largest |C| is at least this number: within a cell C matters only if it is
+        # above the number or below its negative.
         most = max(most, -least)
         least = -most
     slack = _SLACK * cells.weight.sum()

@@ -441,7 +441,7 @@ def unwrapped_metric(metric, params):
     if metric is None:
         metric = calibration_error
     while isinstance(metric, partial) and not metric.args:
-        # what the caller passes wins over what the partial binds
+        # Arguments of the caller replace those that the partial binds.
         params = {**metric.keywords, **params}
         metric = metric.func
     if not callable(metric):

@@ -165,10 +165,10 @@ class ResidualLines(NamedTuple):
         # The sum of squares of that 0 or 1 about its mean, and about the regression.
         weight_without_line = n[0] * n[1] / size
         weight = weight_without_line - share_slope * centred_score
-        # what is left of a weight that the scores explain in full is rounding
+        # A weight that the scores explain completely is 0 up to rounding.
         rounding = _NO_SPREAD * np.maximum(weight_without_line, 1.0)
         weight = np.where(weight > rounding, weight, 0.0)
-        # the sum of the second sample's residuals about the line
+        # The sum of the residuals of the second sample about the line.
         excess = residual[1] - n[1] * mean - slope * centred_score
         excess = np.where(weight > 0, excess, 0)
         return cls(mean, slope, centre, weight, excess, share_slope)
@@ -475,7 +475,7 @@ def excess_of_bins(before, after, weight_type, n_resamples, rng):
     residual_squared = np.stack([s.residual_square for s in sums])
     lines = ResidualLines.of_sums(n, score, score_squared, residual, residual_score)
     rows = np.maximum(n, _NO_SPREAD)  # as a divisor
-    # sums of squared residuals about the mean of their bin and sample
+    # Sums of squared residuals about the mean residual of their bin and sample.
     squares = np.maximum(residual_squared - residual**2 / rows, 0)
     # The samples share the squared residuals of a bin in proportion to the variance
     # s (1 - s) that their scores predict: from a few events each sample's own squares

@@ -473,7 +473,7 @@ class CalibrationMonitor(DescribedEstimator, BaseEstimator):
         if batch is None:
             batch = self._checked_batch(scores, y)
         scores, events = batch
-        # pairs of the first row with a time, and the time
+        # Pairs (first row with this time, time).
         times = []
         for row, label in starts_of_times(time, len(scores)):
             times.append((self.n_rows_ + row, label))

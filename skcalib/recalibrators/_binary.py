@@ -277,7 +277,7 @@ class BinaryRecalibrator(BaseRecalibrator):
         probabilities = scores
         if self.input == "logit":
             probabilities = nodes.Softmax(scores, clip=False)
-        # the scores of the classes on the method's scale
+        # The scores of all classes, converted to the scale of the method.
         uses_log_odds = self._scale == "log_odds"
         class_scores = probabilities
         if uses_log_odds:
@@ -287,7 +287,7 @@ class BinaryRecalibrator(BaseRecalibrator):
             confidence = self._binary_problem_node(self.estimators_[0], top_score)
             if uses_log_odds:
                 probabilities = clipped_probability(probabilities)
-            # the confidence for the predicted class, the rest for the others
+            # The predicted class gets the confidence; the others share the rest.
             return nodes.Spread(probabilities, confidence)
         columns = []
         for k, estimator in enumerate(self.estimators_):
@@ -332,7 +332,8 @@ class BinaryRecalibrator(BaseRecalibrator):
         score = scores
         if self.input == "probability":
             if self._scale == "log_odds" and scores.width == 2:
-                # the difference of the logarithms, which loses no digits next to 1
+                # The difference of the logarithms is precise also for probabilities
+                # next to 1.
                 return nodes.Affine(nodes.Log(scores), _DIFFERENCE, np.zeros(1))
             if scores.width == 2:
                 score = nodes.OneColumn(scores, 1)
@@ -340,7 +341,7 @@ class BinaryRecalibrator(BaseRecalibrator):
                 return nodes.LogOdds(score)
             return score
         if scores.width == 2:
-            # the log-odds: the second logit minus the first
+            # The log-odds are the second logit minus the first.
             score = nodes.Affine(scores, _DIFFERENCE, np.zeros(1))
         if self._scale == "probability":
             return nodes.Expit(score, clip=False)

@@ -14,7 +14,7 @@ from sklearn.pipeline import Pipeline
 from skcalib._defaults import check_fitted
 
 if TYPE_CHECKING:
-    # which a fit does without
+    # Imported for the type alone: a fit does not need it.
     from skcalib.guarantees import CalibrationCertificate
 
 _DEFAULT_LEVEL = 0.9

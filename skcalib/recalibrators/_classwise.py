@@ -223,7 +223,7 @@ class ClasswiseTemperatureScaling(ClippedRecalibrator, LogitRecalibrator):
         """
         check_lengths(self, len(self.classes_), "inverse_temperature_")
         if len(self.classes_) == 2:
-            # log-odds of at most 0 predict the first class
+            # Log-odds up to 0 predict the first class, greater ones the second.
             slopes = [[0.0, slope] for slope in self.inverse_temperature_.tolist()]
             return Expit(
                 piecewise_polynomial(log_odds_of(logits), [0.0], [0.0, 0.0], slopes)

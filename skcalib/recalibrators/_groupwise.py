@@ -35,7 +35,7 @@ from skcalib.recalibrators._transformer import RecalibratorOfColumns
 from skcalib.recalibrators._uniform_mass import UniformMassBinning
 
 if TYPE_CHECKING:
-    # which a fit does without
+    # Imported for the type alone: a fit does not need it.
     from skcalib.guarantees import CalibrationCertificate
 
 _PREDICTED_CLASS = "predicted_class"
@@ -406,7 +406,7 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         for code, rows in rows_by_code(group):
             # the code of a group that was not seen in fit is -1
             if code >= 0 and recalibrators[code] is not self.pooled_recalibrator_:
-                # the weighted mean of the group's own map and the pooled one
+                # With `shrinkage`, probabilities are means of those of both maps.
                 by_group = predicted(recalibrators[code], rows)
                 by_all = probabilities[rows]
                 share = self._own_share[code]
@@ -597,7 +597,8 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
             self.recalibrators_.values(), shares, strict=True
         ):
             case = node_of[id(recalibrator)]
-            # with `shrinkage`, the weighted mean of the group's map and the pooled one
+            # With `shrinkage` the case is the weighted mean of this map and the pooled
+            # one.
             if case is not pooled and share < 1:
                 case = Mixture((share, 1 - share), (case, pooled))
             cases.append(case)

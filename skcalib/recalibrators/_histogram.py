@@ -158,7 +158,7 @@ def _warn_if_sorted(labels, end):
     first = labels[:end].mean()
     rest = labels[end:].mean()
     pooled = labels.mean()
-    # of the difference of two frequencies, if the rows are in a random order
+    # The standard error of the difference for rows in a random order.
     standard_error = np.sqrt(
         pooled * (1 - pooled) * (1 / end + 1 / (len(labels) - end))
     )

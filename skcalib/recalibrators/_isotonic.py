@@ -181,7 +181,7 @@ def _weights_by_score(scores, labels, sample_weight):
     """
     if sample_weight is None:
         table = DistinctScores.from_rows(scores, labels)
-        # the table holds cumulative sums
+        # The table holds cumulative sums, so that differences are those of each score.
         weight = np.diff(table.weight)
         events = np.diff(table.positives)
         return table.scores.astype(np.float64), weight, events

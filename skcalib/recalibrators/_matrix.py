@@ -127,7 +127,8 @@ class AffineScaling(ClippedRecalibrator, LogitRecalibrator):
                 start=getattr(near_fit, "inverse_temperature_", None),
             )
         self.inverse_temperature_ = float(inverse_temperature)
-        # what is subtracted from the logits of each row, such as their mean, (n,)
+        # The reference of each row, such as its mean logit, is subtracted from its
+        # logits.
         xp = namespace_of(logits)
         references = []
         for rows in blocks_of(logits, *logits.shape):
@@ -167,7 +168,8 @@ class AffineScaling(ClippedRecalibrator, LogitRecalibrator):
         coef, intercept = self._affine_map.unpacked(parameters)
         self.coef_ = self.inverse_temperature_ * coef
         self.intercept_ = intercept.copy()
-        # the second derivative of the penalty, in the order of the classes
+        # The second derivatives of the penalty, with the parameters in order of
+        # classes.
         ridge = 2 * self._affine_map.by_class(penalties[best])
         return softmax(self._limits_design, self._limits_probabilities, ridge)
 

@@ -263,7 +263,7 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns):
                 # As many rounds as have the largest lower limit of the gain, none if no
                 # limit is above 0.
                 lower_limits = self.gains_ - _STANDARD_ERRORS * self.gain_errors_
-                # no standard error where the weights are worth too few rows
+                # The standard error is NaN if the weights amount to too few rows.
                 lower_limits = np.nan_to_num(lower_limits, nan=-np.inf)
                 self.n_rounds_ = int(np.argmax(np.append(0.0, lower_limits)))
                 self._fit_rounds(rows)
@@ -416,7 +416,7 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns):
         logits into cells, and the regressor, which predicts the change of the logit
         from features and cell.
         """
-        # imported here because it takes long
+        # Imported here, because this import is slow.
         from sklearn.ensemble import HistGradientBoostingRegressor
 
         classes = np.arange(len(self.classes_))
@@ -485,7 +485,7 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns):
         errors = []
         progress = Progress("MulticalibratedRecalibrator", self.verbose)
         while len(means) < self.max_rounds:
-            # the round of the largest mean so far, 0 for no round, which gains nothing
+            # The round with the largest mean gain so far; 0 stands for no round.
             best_round = np.argmax([0.0, *means])
             if len(means) - 1 - best_round >= _PATIENCE:
                 break

@@ -357,7 +357,7 @@ class OnlineRecalibrator(ProbabilityTransformer):
             batch = (log_odds.tolist(), events.tolist(), weight.tolist())
             self._learning.learn(*batch)
             self._forgetting.learn(*batch)
-            # arrays (5,), which JSON can hold
+            # The states are arrays (5,), which can be written to JSON.
             self._learned = np.array(self._learning.state)
             self._faded = np.array(self._forgetting.state)
         return self
@@ -511,7 +511,7 @@ class OnlineRecalibrator(ProbabilityTransformer):
             probabilities = self.recalibrator.predict_proba(X)
             column = predicted
             if column is None:
-                # the second of two classes in every row
+                # The event is the second of two classes in every row.
                 column = np.ones(len(probabilities), dtype=int)
             forecasts.append(probabilities[np.arange(len(column)), column])
         forecasts.append(expit(self._learning.log_odds(log_odds)))

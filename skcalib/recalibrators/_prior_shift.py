@@ -231,7 +231,7 @@ class PriorShift(LogitRecalibrator):
         intercepts (n_classes,) that lead to them.
         """
         self.target_prior_ = target
-        # the intercepts are log(target / train), up to a constant
+        # The intercepts are log(target / train) up to a constant.
         train = target * np.exp(-intercepts)
         self.train_prior_ = train / train.sum()
 
@@ -421,7 +421,7 @@ def _prior(prior, classes, counts, name):
         prior = [prior[label] for label in classes.tolist()]
     values = as_numbers(prior, name)
     if values.ndim == 0 and len(classes) == 2:
-        # a single number is the frequency of the second class
+        # A single number is the frequency of the second class.
         values = np.array([1 - values, values])
     if values.shape != classes.shape:
         raise ValueError(

@@ -322,7 +322,7 @@ def _matrix_for_ridge(low, width, inverse_temperature, root_mean_square):
             [0, -1 / (2 * width), 1 / (2 * width)],
         ]
     )
-    # the coefficients of `_features` are slopes times the width
+    # The coefficients of `_features` are slopes times the width.
     to_polynomial = to_polynomial / [1, width, width]
     # 2. To (A, B, C): a = A, b = B * inverse_temperature and
     # c = C * inverse_temperature^2 / s.

@@ -328,7 +328,7 @@ class SplineCalibration(ClippedRecalibrator, BinaryRecalibrator):
         spline = self._spline
         knots = self.knots_
         ends = knots[[0, -1]]
-        # the pair (value, slope) at each end
+        # Each tangent is a pair (value, slope).
         tangent_at_first, tangent_at_last = np.column_stack(
             (spline(ends), spline(ends, 1))
         )

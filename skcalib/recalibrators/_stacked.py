@@ -284,7 +284,7 @@ class StackedRecalibrator(MeasuredRecalibrator):
         self._keep_members(stack_fits)
         contenders = [k for k in range(len(members)) if predicted[k] is not None]
         predicted = [predicted[k] for k in contenders]
-        # the held-out rows in the order of the forecasts, one fold after the other
+        # The held-out rows in the order of the forecasts: one fold after the other.
         held_out = np.concatenate([fold.test for fold in folds])
         held_out_codes = codes[held_out].astype(np.intp)
         held_out_design = design.of_folds(folds)
@@ -479,7 +479,7 @@ class StackedRecalibrator(MeasuredRecalibrator):
         held_out = np.concatenate([fold.test for fold in folds])
         end = 0
         for fold in folds:
-            # places, among the held-out rows, of those of this fold and of the others
+            # Positions among the held-out rows: of this fold, and of all other folds.
             inside = slice(end, end + len(fold.test))
             end = inside.stop
             rest = np.delete(np.arange(len(codes)), inside)
@@ -632,7 +632,7 @@ def _is_certainly_positive(columns, design):
     is_positive = []
     for column in columns.T:
         mean, spread = mean_gain(column, design)
-        # never where there is no standard error (NaN)
+        # The comparison is False if there is no standard error (NaN).
         is_positive.append(mean > _HOPELESS_STANDARD_ERRORS * spread.standard_error)
     return np.array(is_positive)
 

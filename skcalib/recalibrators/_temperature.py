@@ -285,7 +285,7 @@ class TemperatureScaling(FeatureRecalibrator, ClippedRecalibrator, LogitRecalibr
         """Return the node of the probabilities from that of the logits."""
         scaled = Scaled(logits, self.inverse_temperature_)
         if self.features is not None:
-            # exp(feature_coef_ @ (feature_mean_ - features)), the factor of each row
+            # The factor of each row is exp(feature_coef_ @ (feature_mean_ - features)).
             shift = float(self.feature_coef_ @ self.feature_mean_)
             log_factor = Affine(
                 self._features_node(), -self.feature_coef_[None], np.array([shift])
@@ -317,7 +317,7 @@ class TemperatureScaling(FeatureRecalibrator, ClippedRecalibrator, LogitRecalibr
         middle = len(grid) // 2
         values = [on_sample(point) for point in grid]
         lowest = np.flatnonzero(values == np.min(values))
-        # of equal values the one nearest to `around`
+        # Of several lowest points, take the one nearest to `around`.
         best = lowest[np.argmin(np.abs(lowest - middle))]
         bounds = (grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)])
         if step == 1:

@@ -17,7 +17,7 @@ from skcalib.maps._tensors import are_valid_logits, valid_probabilities
 
 def fits_tensors(recalibrator):
     """Return whether a recalibrator fits and predicts where a tensor of scores is."""
-    # not inherited: the hooks of a subclass may know NumPy's arrays only
+    # Not inherited: the methods of a subclass may support NumPy arrays only.
     return "_fits_tensors" in vars(type(recalibrator))
 
 
@@ -109,7 +109,7 @@ def _valid_scores(X, xp, input):
         return valid_probabilities(scores, xp, name_of_dtype)
     if not are_valid_logits(scores, xp, scores.dtype):
         return None
-    # logits that look like probabilities
+    # These logits may be probabilities: NumPy's validation decides, and may warn.
     if xp.min(scores) >= 0 and xp.max(scores) <= 1:
         return None
     return scores

@@ -322,10 +322,10 @@ class UniformMassBinning(CertifiedMixin, ParameterHints, BinaryRecalibrator):
             )
         if self.epsilon is None:
             return max(1, min(self.n_bins or _DEFAULT_N_BINS, n_rows // 2))
-        # imported here: a fit with `n_bins` does not need it
+        # Imported here, because a fit with `n_bins` does not need it.
         from skcalib.guarantees import max_n_bins
 
-        # one-vs-rest: the guarantee covers every class by the union bound
+        # With one-vs-rest the guarantee covers every class, by the union bound.
         level = 1 - (1 - self.confidence_level) / self._n_problems
         return max_n_bins(
             n_rows,

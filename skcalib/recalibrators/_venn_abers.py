@@ -224,7 +224,7 @@ class VennAbers(BinaryRecalibrator):
         self.upper_probability_ = upper[np.append(is_knot, True)]
         first = table.scores
         if self.max_n_knots is not None:
-            # a range from above the last edge to its own
+            # Each group reaches from just above the last edge to its own edge.
             first = np.append(-np.inf, np.nextafter(first[:-1], np.inf))
         return monotone(
             first, table.scores, np.diff(table.weight), np.diff(table.positives)
@@ -244,10 +244,10 @@ class VennAbers(BinaryRecalibrator):
         check_lengths(self, len(knots) + 1, "lower_probability_", "upper_probability_")
         at_knots = _probability(lower[1:], upper[:-1])
         if self.max_n_knots is not None:
-            # the last knot, infinity, is no cut
+            # The last knot is infinity, which is no cut.
             return step_function(score, knots[:-1], at_knots)
         between = _probability(lower, upper)
-        # below the first knot, at it, between it and the next one, and so on
+        # Steps: below the first knot, at it, between it and the next one, and so on.
         cuts = np.column_stack((just_below(knots), knots)).ravel()
         values = np.column_stack((between[:-1], at_knots)).ravel()
         return step_function(score, cuts, np.append(values, between[-1]))
