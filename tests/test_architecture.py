@@ -729,6 +729,7 @@ def test_classes_of_labels_are_found_in_one_place():
 # The covariance of the coefficients of a regression: by file, why it inverts a matrix.
 INVERSES = {
     "_intervals/sandwich": "the engine: Fisher's information",
+    "_intervals/one_probability/profile": "leverages of a penalised likelihood",
     "_intervals/one_probability/softmax": "limits of a map, from its information",
     "_solvers/leave_one_out": "steps of a fit without a row",
     "_errors/bin_free": "local lines, no coefficients over all samples",
