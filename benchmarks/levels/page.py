@@ -77,6 +77,10 @@ _REASONS = [
         "the learned floor is taken as known; see the docstring of `predict_interval`",
     ),
     (
+        "^limits of one probability, .*clusters, n = 100$",
+        "ten clusters are too few; see the docstring of `predict_interval`",
+    ),
+    (
         "^limits of one probability, .*rare",
         "two or three events are expected; a warning is issued",
     ),
