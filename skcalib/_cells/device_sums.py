@@ -79,9 +79,9 @@ def _sums_of_scores(data, cuts, moments):
             ]
             sums_by_bin.append(xp.stack(sums_of_bin))
         # All sums of the block are copied from the device at once.
-        of_block, _ = as_array(xp.stack(sums_by_bin, axis=1))  # (n_names, n_bins, K)
-        for name, sums_of_name in zip(names, of_block, strict=True):
-            sums[name] += sums_of_name
+        sums_of_block, _ = as_array(xp.stack(sums_by_bin, axis=1))
+        for name, sums_of_name in zip(names, sums_of_block, strict=True):
+            sums[name] += sums_of_name  # (n_bins, K)
     if data.sample_weight is None:
         sums["weight"] = sums["weight_squared"] = sums["count"]
     return sums
@@ -120,8 +120,8 @@ def sums_of_trials(data, cells):
                 xp.astype(n_pairs > 0, dtype),
             )
             by_cell.append(xp.stack(of_trials) @ weight)
-        of_block, _ = as_array(xp.stack(by_cell))
-        sums += of_block
+        sums_of_block, _ = as_array(xp.stack(by_cell))
+        sums += sums_of_block
     return sums.T
 
 

@@ -555,13 +555,14 @@ def class_statistics(data, edges, *, moments=2):
     `moments` see `bin_statistics`.
     """
     statistics = []
-    of_classes = sums_of_classes(data, edges, moments)
-    for of_class, sums in zip(edges, of_classes, strict=True):
+    sums_by_class = sums_of_classes(data, edges, moments)
+    for class_edges, sums in zip(edges, sums_by_class, strict=True):
+        # Sums of higher powers of the scores are not computed.
         for name, power in _SUMS.items():
             if power > moments:
-                sums[name] = np.full(len(of_class) - 1, np.nan)
+                sums[name] = np.full(len(class_edges) - 1, np.nan)
         sums["count"] = sums["count"].astype(np.int64)
-        statistics.append(unchecked_statistics(of_class, **sums))
+        statistics.append(unchecked_statistics(class_edges, **sums))
     return statistics
 
 

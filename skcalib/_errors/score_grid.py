@@ -81,18 +81,19 @@ class ScoreGrid(NamedTuple):
         sums : ndarray of shape (n_masses, n_cells + 1)
             A row for each array of masses.
         """
-        # Sums by cell (n_masses, n_points), the last column of which is 0: of the
-        # masses, and of their parts that go to the point above the cell.
+        # Two sums by cell, (n_masses, n_points) each: of the masses, and of their parts
+        # that go to the upper point of the cell. There is one cell less than points:
+        # the last column is 0.
         cell_mass = 0.0
         upper_mass = 0.0
         n_points = self.n_cells + 1
         for rows in row_blocks(len(scores), at_least=2 * self.n_cells):
             cell, upper_share = self.shares(scores[rows])
-            of_rows = list(masses(rows))
-            cell_mass = cell_mass + _stacked_sums(cell, of_rows, n_points)
-            # one product at a time: the memory of the last one serves the next
-            upper_of_rows = (mass * upper_share for mass in of_rows)
-            upper_mass = upper_mass + _stacked_sums(cell, upper_of_rows, n_points)
+            masses_of_rows = list(masses(rows))
+            cell_mass = cell_mass + _stacked_sums(cell, masses_of_rows, n_points)
+            # A generator: only one product is in memory at a time.
+            upper_parts = (mass * upper_share for mass in masses_of_rows)
+            upper_mass = upper_mass + _stacked_sums(cell, upper_parts, n_points)
         # A point has the lower parts of its cell and the upper parts of the cell before
         # it.
         point_mass = cell_mass

@@ -182,8 +182,8 @@ class CrossFits:
         return float(np.average(values, weights=design.sample_weight))
 
     def gain(self, before, after, loss):
-        """Return how much lower the mean out-of-fold loss of the candidate `after` is
-        than that of `before`, as a `Gain`.
+        """Return the mean out-of-fold loss of the candidate `before` minus that of the
+        candidate `after`, as a `Gain`.
         """
         if before is after:
             return NO_GAIN

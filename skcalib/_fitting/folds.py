@@ -338,12 +338,11 @@ def _few_columns_off_device(scores):
 
 
 def _is_event_frequent(scores, codes, weight, input):
-    """Return whether the second of two classes has more weight than the first or, at
-    equal weights, larger scores.
+    """Return whether the second of two classes has more weight than the first or, if
+    the weights are equal, whether the scores expect it more often.
     """
     excess = weight[codes == 1].sum() - weight[codes == 0].sum()
     if excess == 0:
-        # above 0 where the scores expect the second class more often
         excess = weight @ two_class_log_odds(scores, input or "probability")
     return excess > 0
 

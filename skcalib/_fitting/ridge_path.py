@@ -143,8 +143,8 @@ class AffineProblem(NamedTuple):
             # logits are set back to -inf.
             is_impossible = xp.isinf(self.logits[rows, ...].T)
             logits = xp.where(is_impossible, -np.inf, logits)
-            of_class = true_entries(logits.T, self.codes[rows])
-            losses = log_sum_exp(logits, axis=0) - of_class
+            true_logits = true_entries(logits.T, self.codes[rows])
+            losses = log_sum_exp(logits, axis=0) - true_logits
             loss += weighted_sums(weight[rows], losses)[0]
         return float(loss)
 

@@ -24,14 +24,14 @@ def rows_bias_test(
     """Test a bias as `bias_test` does, for importance weights and for rows in clusters.
 
     `bias_test` takes weights for numbers of independent rows. So all weights are first
-    divided by one number, the variance of the weighted number of events over the
-    variance that `bias_test` assumes. For importance weights w it is the sum of the
-    variances w1 w0 v over sum w v, with v = s (1 - s), and w1 and w0 the weights with
+    divided by one number: the variance of the weighted number of events, divided by the
+    variance that `bias_test` assumes. For importance weights w this number is
+    sum w1 w0 v / sum w v, with v = s (1 - s) and the weights w1 and w0 of a row with
     and without the event. For clusters it is the design effect of the residuals y - s,
     or the number for the weights if that is larger.
 
-    Where the weights of the other label are unknown, the estimated bias is normal with
-    the variance of its observed influences.
+    If only the weight with the observed label is known, the estimated bias is taken to
+    be normal, with the variance of its influence values.
 
     Parameters
     ----------
@@ -103,9 +103,10 @@ def rows_bias_test(
 
 
 def _cluster_effect(centred, labels, weight, importance, cluster, confidence_level):
-    """Return how many rows are worth an independent one, and why that cannot be seen.
-    It depends on the level through the ratio of Student's quantile to the normal one.
-    `centred` (n,) are residuals about their mean.
+    """Return the design effect of clusters, how many rows are worth one independent
+    row, and the reason if it cannot be estimated, else an empty string. It depends on
+    the level by the ratio of Student's quantile to the normal one. `centred` (n,) are
+    the residuals minus their mean.
     """
     code = np.unique(cluster, return_inverse=True)[1]
     influence = Influence(centred, weight, importance, code)
@@ -116,9 +117,9 @@ def _cluster_effect(centred, labels, weight, importance, cluster, confidence_lev
 
 
 def _observed_bias_test(residual, weight, cluster, confidence_level):
-    """Return the `BiasTest` of residuals y - s (n,) whose weights may depend on the
-    label in an unknown way, and why it has no limits. A row's influence is its centred
-    residual.
+    """Return the `BiasTest` for residuals y - s (n,) whose weights may depend on the
+    labels in an unknown way, and the reason if there are no limits, else an empty
+    string. The influence of a row on the bias is its centred residual.
     """
     bias = -(weight @ residual) / weight.sum()
     code = None

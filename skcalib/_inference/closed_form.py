@@ -108,15 +108,16 @@ def hosmer_lemeshow(task, binning, *, df=None):
 
 
 def few_events_in_bins(task, binning):
-    """Return why the observed squares of the residuals of a bin say too little for the
-    test of Hosmer and Lemeshow; "" where they do not, or are not needed.
+    """Return the reason why the squared residuals of a bin are too few to estimate its
+    variance in the test of Hosmer and Lemeshow; an empty string if there is no such
+    bin, or if the variance is known from the weights.
     """
     if task.label_weights is None or task.label_weights.is_known:
         return ""
     cells = Cells.of_bins(task.statistics(binning))
-    cell = cells.cell_of(task.scores)
+    cell_of_row = cells.cell_of(task.scores)
     for k in range(len(cells.weight)):
-        rows = cell == k
+        rows = cell_of_row == k
         reason = task.label_weights[rows].reason(task.labels[rows])
         if reason:
             return f"in a bin {reason}"

@@ -109,12 +109,12 @@ class ClusterCellDraws:
         width = 2 * _FARTHEST / _INTERVALS
         middles = -_FARTHEST + width * (np.arange(_INTERVALS) + 0.5)
         by_interval = self._given_z(threshold, middles, width).T.astype(np.float32)
-        variance, root = self._rest(threshold)
-        # The part of the clusters whose z are not drawn.
+        variance, root = self._noise_given_z(threshold)
+        # The expected events of the clusters whose z are not drawn.
         others = self._weight - self._drawn.sum(axis=0, dtype=np.float64)
         other_events = self._by_cell(others * ndtr(threshold))
         spread = frequency * (1 - frequency)
-        # The variance of the rest is in proportion to f (1 - f).
+        # The variance given the drawn z, in proportion to f (1 - f).
         relative = np.divide(
             variance, spread, out=np.zeros(len(spread)), where=spread > 0
         )
@@ -138,7 +138,7 @@ class ClusterCellDraws:
         scale = np.sqrt(1 - r + r * width**2 / 12)
         return ndtr((threshold[:, None] - np.sqrt(r) * points) / scale)
 
-    def _rest(self, threshold):
+    def _noise_given_z(self, threshold):
         """Return the variances (m,) of event frequencies given the drawn z, and a root
         (m, m) of their correlation matrix.
         """
@@ -152,8 +152,9 @@ class ClusterCellDraws:
         # clusters that are not drawn, and on the diagonal also from the rows.
         centred = probability - (probability @ share)[:, None]
         covariance = self._products * ((centred * share) @ centred.T)
-        of_rows = self._squared_weight * ((probability * (1 - probability)) @ share)
-        covariance[np.diag_indices_from(covariance)] += of_rows
+        label_variance = (probability * (1 - probability)) @ share
+        row_part = self._squared_weight * label_variance
+        covariance[np.diag_indices_from(covariance)] += row_part
         # Those of the event frequencies of cells.
         covariance = self._by_cell(self._by_cell(covariance).T)
         covariance /= np.outer(self._cell_weight, self._cell_weight)

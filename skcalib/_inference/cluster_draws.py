@@ -210,13 +210,14 @@ class ClusterDraws:
         if self._copula is not None:
             n_deviates = len(self._copula)
         n_clusters = self._cluster.max() + 1
-        shape = n_draws, n_clusters, n_deviates
-        of_clusters = rng.standard_normal(shape, dtype=np.float32)[:, self._cluster]
-        shape = n_draws, len(self._cluster), n_deviates
-        of_rows = rng.standard_normal(shape, dtype=np.float32)
+        cluster_shape = (n_draws, n_clusters, n_deviates)
+        cluster_deviates = rng.standard_normal(cluster_shape, dtype=np.float32)
+        row_shape = (n_draws, len(self._cluster), n_deviates)
+        row_deviates = rng.standard_normal(row_shape, dtype=np.float32)
         cluster_factor = np.float32(self.correlation**0.5)
         row_factor = np.float32((1 - self.correlation) ** 0.5)
-        deviates = cluster_factor * of_clusters + row_factor * of_rows
+        deviates = cluster_factor * cluster_deviates[:, self._cluster]
+        deviates = deviates + row_factor * row_deviates
         if self._copula is None:
             return deviates
         # The matrix of `label_copula` gives the labels of a row their correlations.
@@ -288,8 +289,8 @@ def cluster_correlation(fitted, labels, weight, cluster):
     Parameters
     ----------
     fitted : ndarray of shape (n,)
-        Probabilities that fit the labels: scores that deviate from the frequency of
-        events promise other variances, which are taken for dependence.
+        Probabilities that fit the labels, such as score + observed deviation. With
+        miscalibrated ones, wrong variances would be taken for dependence.
     labels : ndarray of bool, shape (n,)
         Events. A residual is the label minus the fitted probability.
     weight : ndarray of shape (n,)
@@ -303,7 +304,7 @@ def cluster_correlation(fitted, labels, weight, cluster):
         From 0 to .99.
     """
     cluster_weight = np.bincount(cluster, weight)
-    # clusters of equal size that they are worth
+    # The effective number of clusters: the clusters of equal weight they are worth.
     n_clusters = effective_size(cluster_weight.sum(), cluster_weight @ cluster_weight)
     n_clusters = max(n_clusters, 2.0)
 
@@ -322,11 +323,13 @@ def cluster_correlation(fitted, labels, weight, cluster):
     if len(fitted) > _ROWS_OF_GRADES:
         # Rows with nearly the same probability are taken together.
         grade = score_grades(fitted, _GRADES)
-        total = np.bincount(grade, weight)
-        fitted = np.bincount(grade, weight * fitted) / total
+        grade_weight = np.bincount(grade, weight)
+        fitted = np.bincount(grade, weight * fitted) / grade_weight
         variance_weight = np.bincount(grade, variance_weight)
-        root = weight / np.sqrt(cluster_weight)[cluster]
-        products = weight_products(csr_array((root, (cluster, grade))))
+        # The sum of squares becomes v' P v for values v by grade, with P the sums over
+        # clusters of the products of the weights of two grades, over the cluster's.
+        scaled_weight = weight / np.sqrt(cluster_weight)[cluster]
+        products = weight_products(csr_array((scaled_weight, (cluster, grade))))
 
         def sum_of_squares(values):
             """Return the sum of squares as above, for values by grade."""

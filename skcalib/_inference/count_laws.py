@@ -241,7 +241,8 @@ def count_masses(n, f, missing, n_counts):
         with np.errstate(divide="ignore"):
             logs = np.cumsum(np.log(factors[:, is_tiny]), axis=0)
         mass[1:, is_tiny] = np.exp(log_none[is_tiny] + logs)
-    # n' need not be whole: what the masses up to it lack has the count above it.
+    # n' need not be a whole number. The next larger count gets the probability that
+    # the counts up to n' lack.
     last = np.ceil(trials - 1e-9).astype(np.int64)  # not n + 1 by rounding
     mass[np.arange(n_counts)[:, None] > last] = 0
     mass[last, np.arange(len(n))] += 1 - mass.sum(axis=0)
@@ -249,7 +250,8 @@ def count_masses(n, f, missing, n_counts):
     # Where non-events are the rarer ones, the number of events is n minus theirs.
     reversed_cells = np.flatnonzero(f > 0.5)
     if len(reversed_cells):
-        n_turned = n[reversed_cells].astype(np.int64) - np.arange(n_counts)[:, None]
-        turned = mass[np.maximum(n_turned, 0), reversed_cells]
-        mass[:, reversed_cells] = np.where(n_turned >= 0, turned, 0)
+        n_rows = n[reversed_cells].astype(np.int64)
+        n_non_events = n_rows - np.arange(n_counts)[:, None]
+        reversed_mass = mass[np.maximum(n_non_events, 0), reversed_cells]
+        mass[:, reversed_cells] = np.where(n_non_events >= 0, reversed_mass, 0)
     return mass

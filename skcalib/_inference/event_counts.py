@@ -423,8 +423,9 @@ def _event_count_pmfs(z, n_rows):
     `z` (n,) are the log-odds of the rows of all problems, and `n_rows` (n_problems,)
     says how many rows each has.
     """
-    # 1 - p would lose the digits of the complement of a probability next to 1.
-    of_event, of_none = expit(z), expit(-z)
+    # The subtraction 1 - p would lose digits where p is next to 1.
+    p = expit(z)
+    one_minus_p = expit(-z)
     # Where each problem begins in `z` and, with one number more than rows, in `pmfs`.
     first = np.cumsum(n_rows) - n_rows
     first_mass = first + np.arange(len(n_rows))
@@ -443,26 +444,29 @@ def _event_count_pmfs(z, n_rows):
         if len(batch) < _FEW_PROBLEMS:
             for k in batch:
                 rows = slice(first[k], first[k] + n_rows[k])
-                mass = event_count_pmf(of_event[rows], complement=of_none[rows])
+                mass = event_count_pmf(p[rows], complement=one_minus_p[rows])
                 pmfs[first_mass[k] : first_mass[k] + n_rows[k] + 1] = mass
             continue
-        # One column a problem. Rows of probability 0, which change nothing, make the
-        # problems equally large.
-        of_row = np.arange(n_rows[batch].max())[:, None]
-        is_row = of_row < n_rows[batch]
-        position = np.minimum(first[batch] + of_row, len(z) - 1)
-        probability = np.where(is_row, of_event[position], 0)
-        complement = np.where(is_row, of_none[position], 1)
-        pmf = np.zeros((len(of_row) + 1, len(batch)))
+        # 1. The probabilities of the rows, with one column for each problem. Problems
+        # with fewer rows are filled up with the probability 0, which changes nothing.
+        row_number = np.arange(n_rows[batch].max())[:, None]
+        is_row = row_number < n_rows[batch]
+        position = np.minimum(first[batch] + row_number, len(z) - 1)
+        probability = np.where(is_row, p[position], 0)
+        complement = np.where(is_row, one_minus_p[position], 1)
+        # 2. The distributions, (n + 1, n_problems), of 0 rows, then of one row more in
+        # each turn: with the probability r of that row, P(j) becomes
+        # P(j) (1 - r) + P(j - 1) r.
+        pmf = np.zeros((len(row_number) + 1, len(batch)))
         pmf[0] = 1
-        for row in range(len(of_row)):
-            # One more row r: P(j) becomes P(j) (1 - r) + P(j - 1) r.
+        for row in range(len(row_number)):
             with_event = pmf[: row + 1] * probability[row]
             pmf[: row + 1] *= complement[row]
             pmf[1 : row + 2] += with_event
-        of_mass = np.arange(len(pmf))[:, None]
-        is_mass = of_mass <= n_rows[batch]
-        pmfs[(first_mass[batch] + of_mass)[is_mass]] = pmf[is_mass]
+        # 3. Each column is put into its place, up to the number of rows of the problem.
+        j = np.arange(len(pmf))[:, None]
+        is_possible = j <= n_rows[batch]
+        pmfs[(first_mass[batch] + j)[is_possible]] = pmf[is_possible]
     return pmfs
 
 
@@ -470,9 +474,10 @@ def _lugannani_rice(r, tau, skewness, variance):
     """Return P(S >= k) of an integer S by the saddlepoint formula of Lugannani and Rice
     (1980): Phi(-r) + phi(r) (1 / u - 1 / r), u = (1 - exp(-tau)) sqrt(variance).
 
-    `r` is the signed root of the hypothesis' likelihood ratio, `tau` the log-odds at
-    which k is expected less those of the hypothesis. There S has the variance
-    `variance`; `skewness` is its third cumulant over six times that.
+    `r` is the signed root of the likelihood ratio of the hypothesis. `tau` is the
+    estimated shift of the log-odds, at which k events are expected, minus the shift of
+    the hypothesis. At the estimated shift S has the variance `variance`; `skewness` is
+    its third cumulant divided by six times this variance.
     """
     deviation = np.sqrt(variance)
     # 1 / u and 1 / r are infinite at r = 0, but their difference has this limit.

@@ -50,14 +50,17 @@ def _limits_of_group(group, tail):
     of `search_limits`, says which draws it needs, and all are drawn in one pass.
     """
     limits = [None] * len(group)
+    # Problems with few possible outcomes need no draws.
     small = [k for k, hypotheses in enumerate(group) if has_few_outcomes(hypotheses)]
     if small:
         powers = SmallProblems.of([group[k] for k in small]).limits(tail)
         for k, (low, high) in zip(small, powers.T, strict=True):
             limits[k] = group[k].from_power(low), group[k].from_power(high)
-    # What each unfinished search is sent next, by its position: the `Drawn` that it
-    # asked for, at first None, which starts a generator.
-    answers = dict.fromkeys(sorted(set(range(len(group))) - set(small)))
+    # The others are searched. `answers` holds what each unfinished search is sent next,
+    # by its position in the group: the `Drawn` that it asked for, at first None, which
+    # starts a generator.
+    searched = sorted(set(range(len(group))) - set(small))
+    answers = dict.fromkeys(searched)
     searches = [search_limits(hypotheses, tail) for hypotheses in group]
     joined = None
     if len(answers) > 1 and JoinedHypotheses.can_join([group[k] for k in answers]):

@@ -64,14 +64,18 @@ def multinomial(probability, codes, sample_weight=None):
             " expected, too few for its chi-squared distribution. Use"
             " method='resampling' with metric=kernel_calibration_error."
         )
-    # Both kinds of parameters in units of their own size.
+    # U' I^-1 U in the coordinates of the eigenvectors of I, without the directions in
+    # which there is no information. Each parameter is first divided by its own scale,
+    # so that the size of the log-probabilities does not matter.
     scale = np.sqrt(np.maximum(np.diag(information), np.finfo(np.float64).tiny))
-    values, vectors = np.linalg.eigh(information / np.outer(scale, scale))
-    is_informative = values > _NO_INFORMATION * max(values[-1], 0.0)
-    coordinates = (score / scale) @ vectors
+    eigenvalues, eigenvectors = np.linalg.eigh(information / np.outer(scale, scale))
+    is_informative = eigenvalues > _NO_INFORMATION * max(eigenvalues[-1], 0.0)
+    coordinates = (score / scale) @ eigenvectors
     if np.diag(information).max() <= 0:
         # All probabilities are 0 or 1: there is nothing random.
         is_right = not np.any(score)
         return (0.0, 1.0) if is_right else (np.inf, 0.0)
-    statistic = np.sum(coordinates[is_informative] ** 2 / values[is_informative])
-    return float(statistic), float(chi2.sf(statistic, np.count_nonzero(is_informative)))
+    squares = coordinates[is_informative] ** 2
+    statistic = np.sum(squares / eigenvalues[is_informative])
+    degrees = np.count_nonzero(is_informative)
+    return float(statistic), float(chi2.sf(statistic, degrees))

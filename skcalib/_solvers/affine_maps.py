@@ -189,8 +189,8 @@ class MatrixMap:
                     hessian_by_logits,
                 )
             products = _rows_at(features, i, rows) * _rows_at(features, j, rows)
-            of_block, _ = as_array(hessian_by_logits @ products.T)
-            sums += of_block
+            sums_of_block, _ = as_array(hessian_by_logits @ products.T)
+            sums += sums_of_block
         # Spread the sums over an array with the axes k, i, m, j.
         pair_of_classes = _pair_numbers(n_classes)[:, None, :, None]
         pair_of_features = _pair_numbers(n_features)[None, :, None, :]

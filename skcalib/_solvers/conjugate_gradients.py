@@ -98,8 +98,8 @@ def conjugate_gradients(product, solve, target, residual):
     -------
     solution : ndarray of shape (d,)
     residual : float
-        The residual asked for, or 1 if the allowed number of products did not reach
-        it.
+        The relative residual: that asked for, or 1 if it was not reached within the
+        allowed number of products.
     """
     solution = np.zeros_like(target)
     remainder = target.copy()  # target - matrix @ solution

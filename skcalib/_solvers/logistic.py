@@ -366,9 +366,10 @@ def _starting_point(loss, lower):
 def _log_loss_minimum(loss, start, derivatives, lower, last_decrement=0.0):
     """Return the coefficients of `_newton_minimum`.
 
-    Where all probabilities are 0 or 1 up to rounding, the loss has no curvature, and a
-    Newton step is too long for any line search. Where the steps end there, others begin
-    at 0 (or the bounds) and change no log-odds by more than `_LARGEST_CHANGE`.
+    If all probabilities are 0 or 1 up to rounding, the loss has no curvature, and a
+    Newton step is too long for any line search. If the steps end at such coefficients,
+    a second search begins at 0 (or at the bounds), whose steps change no log-odds by
+    more than `_LARGEST_CHANGE`.
     """
     coef, is_stuck = _newton_minimum(loss, start, derivatives, lower, last_decrement)
     if not is_stuck:
@@ -429,12 +430,13 @@ def _newton_minimum(
 
 
 def _is_flat(loss, gradient, decrement, room):
-    """Return whether the steps have ended on a slope without curvature, not at the
-    minimum.
+    """Return whether the steps have ended on a slope without curvature instead of at
+    the minimum.
 
-    A row curves the loss by at most ``weight * feature**2 / 4``: along one coefficient
-    the gain is at least the squared gradient over twice their sum, far more than half
-    the decrement on such a slope. `room` (d,) is the distance from the bounds.
+    The loss of a row has at most the curvature ``weight * feature**2 / 4``. So along
+    one coefficient at least the squared gradient, divided by twice the sum of these,
+    can be gained. On such a slope that is far more than half the decrement, the gain
+    that Newton's step expects. `room` (d,) is the distance from the bounds.
     """
     can_move = (room > _NO_ROOM) | (gradient < 0)
     steepest = np.abs(gradient[can_move]).max(initial=0.0)
@@ -472,7 +474,7 @@ def _newton_step(hessian, gradient, room):
 
 def _pseudo_solution(hessian, gradient):
     """Return ``pinv(hessian) @ gradient`` (d,), with the Hessian scaled to a unit
-    diagonal: coefficients that rows do not tell apart move alike.
+    diagonal. If the data cannot distinguish two coefficients, both get the same step.
     """
     curvature = hessian.diagonal()
     scale = 1 / np.sqrt(np.where(curvature > 0, curvature, 1))

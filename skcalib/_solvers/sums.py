@@ -92,8 +92,8 @@ def same_type(*arrays):
 def weighted_sums(weight, *vectors):
     """Return the sums of vectors (n,) with weights (n,), as NumPy's float64.
 
-    Tensors are summed in float64. On a device without it, the errors of the sums in
-    float32 are added up beside them (TwoSum of Knuth, by halves).
+    Tensors are summed in float64. On a device without it, they are summed in float32
+    with the rounding errors compensated.
     """
     xp = namespace_of(weight)
     if xp is np:
@@ -147,8 +147,8 @@ def class_sums(codes, n_classes, *vectors):
     classes = like(codes, np.arange(n_classes))
     for rows in blocks_of(codes, codes.shape[0], n_classes):
         indicators = cast(codes[rows, None] == classes[None, :], dtype)
-        of_block, _ = as_array(values[:, rows] @ indicators)
-        sums += of_block
+        sums_of_block, _ = as_array(values[:, rows] @ indicators)
+        sums += sums_of_block
     return sums
 
 

@@ -201,8 +201,9 @@ def _slope_of_smoothing(logits, codes, sample_weight):
         weighted_share = share[rows]
         if sample_weight is not None:
             weighted_share = weighted_share * sample_weight[rows]
-        (of_block,) = weighted_sums(weighted_share, _margins(true_logit, block))
-        slope += of_block
+        margin = _margins(true_logit, block)
+        (slope_of_block,) = weighted_sums(weighted_share, margin)
+        slope += slope_of_block
     return float(slope)
 
 
@@ -246,8 +247,9 @@ def _minimum(
         temperature (1,).
         """
         sums = np.array([slope_of_smoothing, 0.0])
-        for rows, *of_rows in row_derivatives(inverse[0], logits, codes, dtype):
-            sums += weighted_sums(weight[rows], *of_rows)
+        blocks = row_derivatives(inverse[0], logits, codes, dtype)
+        for rows, first, second in blocks:
+            sums += weighted_sums(weight[rows], first, second)
         return sums[:1], sums[1:]
 
     (minimum,) = minimise_convex(derivatives, np.array([start]), bounds, tolerance)

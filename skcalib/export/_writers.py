@@ -128,21 +128,23 @@ class FunctionWriter(NodeWriter):
     def label_of(self, decision, score, accepted, probabilities):
         """Return the text of the label that a `Decision` gives to a row.
 
-        `probabilities` is the text of a list of those of all classes, p; `score` is the
-        text of what is compared with the threshold, and `accepted` that of the index of
-        the label if it is reached.
+        All arguments but the decision are texts of expressions: `probabilities` of the
+        list p of the probabilities of all classes, `score` of the number that is
+        compared with the threshold, and `accepted` of the index of the label if the
+        threshold is reached.
         """
         raise NotImplementedError
 
     def no_numbers(self, n_classes):
-        """Return the text of what stands for the result of a map that is not known."""
+        """Return the text of the result where no map is known: one or more NaN."""
         if n_classes == 2:
             return self.no_number
         return self.several.format(value=self.no_number, n=n_classes)
 
     def body(self, as_map, decision):
-        """Return the lines of the function for a `CalibrationMap`, and the `Decision`
-        by its probabilities, or None.
+        """Return the lines of a function that returns the probabilities by a
+        `CalibrationMap` or, with a `Decision` that is not None, the label that it gives
+        to them.
         """
         output = self.write(as_map.output)
         if as_map.scores.width == 1:

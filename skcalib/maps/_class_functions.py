@@ -300,8 +300,8 @@ class Softmax(NodeOf):
 
     @property
     def _only_slope(self):
-        """The slope, not below 0, of the scores as they were given, if nothing else
-        happens to them before a softmax with clipping; else None.
+        """The slope, if this node is the clipped softmax of the scores times one slope
+        of at least 0, as in temperature scaling; else None.
         """
         of = self.of
         is_scaled = self.clip and isinstance(of, Scaled) and isinstance(of.of, Scores)
