@@ -242,7 +242,11 @@ class _Batch:
             others = np.flatnonzero(~is_rejected)
             if len(others) == 0:
                 break
-            search = self._opposite(direction, others)
+            # An outcome is as extreme as the observed one only if it also lies as far
+            # on the side of the observed deviation.
+            masks = [self._is_as_small[..., others], self._is_as_far[..., others]]
+            laws = self._laws.at(others)
+            search = _Search(laws, -direction[:, others], masks, self._tail)
             # A c whose excess is not negative lies beyond the limit. If its error is at
             # most the known one, that of the limit is, too, and need not be sought.
             is_beyond = search.power_at(c[others]) <= known_high[others]
@@ -255,14 +259,6 @@ class _Batch:
             c = np.where(c < np.inf, c, search.end)
             high[others] = np.maximum(high[others], search.power_at(c))
         return low, np.maximum(low, high)
-
-    def _opposite(self, direction, chosen):
-        """Return the search along the opposite direction: an outcome is then as extreme
-        as the observed one only if it also lies as far on the side of the observed
-        deviation.
-        """
-        masks = [self._is_as_small[..., chosen], self._is_as_far[..., chosen]]
-        return _Search(self._laws.at(chosen), -direction[:, chosen], masks, self._tail)
 
     def _lower_limits(self, chosen):
         """Return the powers of the lower limits of some problems: at the smallest c for
