@@ -11,7 +11,7 @@ from _catalog import refused
 from _twins import bin_of
 
 from skcalib import decisions, displays, evaluation, metrics
-from skcalib._cells import statistics
+from skcalib._cells import bin_sums
 from skcalib._cells.statistics import BinStatistics, bin_statistics
 from skcalib._rows import blocks
 from skcalib.binning import FixedEdges, UniqueScores
@@ -84,7 +84,7 @@ def test_rows_mostly_in_the_first_bin_are_summed_together(edges, moments, monkey
     )
     labels = rng.random(len(scores)) < 0.1
     together = bin_statistics(scores, labels, edges, moments=moments)
-    monkeypatch.setattr(statistics, "_FIRST_FEW", 0)
+    monkeypatch.setattr(bin_sums, "_FIRST_FEW", 0)
     apart = bin_statistics(scores, labels, edges, moments=moments)
     for name in SUMS:
         np.testing.assert_allclose(

@@ -84,7 +84,7 @@ MUTATIONS = [
         "binning sorting",
     ),
     (
-        "_cells/statistics.py",
+        "_cells/bin_sums.py",
         "np.where(is_above, 0, scores)",
         "np.where(is_above, 0, 1)",
         "bin_statistics",

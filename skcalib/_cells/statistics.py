@@ -12,31 +12,24 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skcalib._cells.batches import summed_batch
+from skcalib._cells.bin_checks import (
+    as_finite,
+    check_consistency,
+    check_edges,
+    whole_numbers,
+)
+from skcalib._cells.bin_sums import SUMS, bin_sums
 from skcalib._cells.cells import CellSums
 from skcalib._cells.device_sums import sums_of_classes
 from skcalib._input.label_weights import check_weight_type, is_importance
 from skcalib._input.scalars import as_numbers, check_confidence_level
 from skcalib._intervals import binomial_interval
 from skcalib._intervals.clustered import bin_design
-from skcalib._rows.blocks import row_blocks, taken
-from skcalib._rows.sorting import in_order
 from skcalib._verdicts import count_words, rounded
-from skcalib.binning._base import BinLookup, assign_bins
+from skcalib.binning._base import assign_bins
 
 if TYPE_CHECKING:
     from pandas import DataFrame
-
-_FIRST_FEW = 256  # rows that tell whether most lie in the first bin
-# The names of the sums, in the order of the fields, with the highest power of the score
-# in each: `bin_statistics(moments=...)` leaves out higher ones, which cost a pass each.
-_SUMS = dict(count=0, weight=0, weighted_score=1, weighted_label=0)
-_SUMS |= dict(weighted_score_squared=2, weighted_score_label=1, weight_squared=2)
-# The row of each in the arrays of sums (n_sums, n_bins).
-_COUNT, _WEIGHT, _SCORE, _LABEL, _SCORE_SQUARED, _SCORE_LABEL, _WEIGHT_SQUARED = range(
-    len(_SUMS)
-)
-# By so much a mean may miss its limits: scores may have come in single precision.
-_ROUNDING = 1e-6
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -106,19 +99,19 @@ class BinStatistics(CellSums):
 
     def __post_init__(self):
         # The object is frozen: each field is replaced by an array of checked numbers.
-        object.__setattr__(self, "edges", _check_edges(_as_finite(self.edges, "edges")))
-        for name in _SUMS:
+        object.__setattr__(self, "edges", check_edges(as_finite(self.edges, "edges")))
+        for name in SUMS:
             sums = getattr(self, name)
             if sums is None and name == "weight_squared":
                 sums = _squares_of_equal_weights(self.weight, self.count)
-            sums = _as_finite(sums, name)
+            sums = as_finite(sums, name)
             if sums.shape != (self.n_bins,):
                 raise ValueError(
                     f"{name} must have one entry for each of {self.n_bins} bins, found"
                     f" {sums.shape}."
                 )
             object.__setattr__(self, name, sums)
-        _check_consistency(self)
+        check_consistency(self)
 
     @classmethod
     def from_predictions(
@@ -194,7 +187,7 @@ class BinStatistics(CellSums):
         >>> int(total.count.sum()), round(expected_calibration_error(total), 3)
         (500, 0.249)
         """
-        edges = _check_edges(_as_finite(edges, "edges"))
+        edges = check_edges(as_finite(edges, "edges"))
 
         def sums(scores, events, weight):
             return bin_statistics(scores, events, edges, weight)
@@ -269,7 +262,7 @@ class BinStatistics(CellSums):
         >>> table.jeffreys_pvalue.round(3).tolist()
         [0.669, 0.275, 0.008]
         """
-        count = _whole_numbers(count, "count")
+        count = whole_numbers(count, "count")
         if count.ndim != 1 or len(count) == 0:
             raise ValueError(
                 "count must hold one number for each row of the table, found shape"
@@ -289,7 +282,7 @@ class BinStatistics(CellSums):
                 "events contains rates between 0 and 1 instead of counts: pass"
                 " np.round(count * rates)."
             )
-        events = _whole_numbers(events, "events")
+        events = whole_numbers(events, "events")
         is_wrong = (events < 0) | (events > count)
         if is_wrong.any():
             row = int(np.argmax(is_wrong))
@@ -352,7 +345,7 @@ class BinStatistics(CellSums):
                 "Only statistics with equal edges can be merged: bin both with"
                 " FixedEdges."
             )
-        sums = {name: getattr(self, name) + getattr(other, name) for name in _SUMS}
+        sums = {name: getattr(self, name) + getattr(other, name) for name in SUMS}
         return unchecked_statistics(self.edges, **sums)
 
     def __add__(self, other):
@@ -523,30 +516,8 @@ def bin_statistics(
     statistics : BinStatistics
         The sums.
     """
-    if is_ordered is None:
-        is_ordered = in_order(scores)
-    lookup = None if is_ordered else BinLookup(edges, scores)
-    sums = np.zeros((len(_SUMS), len(edges) - 1))
-    for rows in row_blocks(len(scores), at_least=4 * len(edges)):
-        block = scores[rows].astype(np.float64, copy=False)
-        weight = taken(sample_weight, rows)
-        # Each of the three functions adds the same sums. Where rows are in order,
-        # `_add_runs` takes a third of the time of `_add`.
-        if is_ordered:
-            _add_runs(sums, block, labels[rows], edges, weight, moments)
-        elif weight is None and _most_are_lowest(block, edges):
-            _add_above_lowest(sums, lookup, block, labels[rows], edges[1], moments)
-        else:
-            _add(sums, lookup(block), block, labels[rows], weight, moments)
-    if sample_weight is None:
-        sums[_WEIGHT_SQUARED] = sums[_COUNT]
-    by_name = dict(zip(_SUMS, sums, strict=True))
-    if moments < 2:
-        for name, power in _SUMS.items():
-            if power > moments:
-                by_name[name].fill(np.nan)
-    by_name["count"] = sums[_COUNT].astype(np.int64)
-    return unchecked_statistics(edges, **by_name)
+    sums = bin_sums(scores, labels, edges, sample_weight, moments, is_ordered)
+    return unchecked_statistics(edges, **sums)
 
 
 def class_statistics(data, edges, *, moments=2):
@@ -558,18 +529,12 @@ def class_statistics(data, edges, *, moments=2):
     sums_by_class = sums_of_classes(data, edges, moments)
     for class_edges, sums in zip(edges, sums_by_class, strict=True):
         # Sums of higher powers of the scores are not computed.
-        for name, power in _SUMS.items():
+        for name, power in SUMS.items():
             if power > moments:
                 sums[name] = np.full(len(class_edges) - 1, np.nan)
         sums["count"] = sums["count"].astype(np.int64)
         statistics.append(unchecked_statistics(class_edges, **sums))
     return statistics
-
-
-def _most_are_lowest(scores, edges):
-    """Return whether most of the first scores lie in the lowest bin."""
-    first = scores[:_FIRST_FEW]
-    return 2 * np.count_nonzero(first > edges[1]) < len(first)
 
 
 def set_clusters(statistics, scores, labels, sample_weight, cluster, *, importance):
@@ -620,222 +585,3 @@ def _squares_of_equal_weights(weight, count):
     the same.
     """
     return np.square(weight) / np.maximum(count, 1)
-
-
-def _add(sums, bins, scores, labels, sample_weight, moments):
-    """Add the sums of a block of rows to `sums` (n_sums, n_bins), in place; its row
-    `_COUNT` holds the counts, and so on.
-
-    `bins` (n,), the bin of each row, is overwritten; `moments` is the highest power of
-    the scores that is summed.
-    """
-    n_bins = sums.shape[1]
-    weighted_score = scores
-    if moments and sample_weight is not None:
-        weighted_score = scores * sample_weight
-    if moments > 1:
-        sums[_SCORE_SQUARED] += np.bincount(
-            bins, weights=weighted_score * scores, minlength=n_bins
-        )
-        if sample_weight is not None:
-            sums[_WEIGHT_SQUARED] += np.bincount(
-                bins, weights=sample_weight**2, minlength=n_bins
-            )
-    # One pass gives the sums by bin and label: rows of bin k have the number 2 k
-    # without the event, and 2 k + 1 with it. It is computed in the memory of `bins`.
-    bin_and_label = bins
-    bin_and_label *= 2
-    bin_and_label += labels
-
-    def sums_by_label(values):
-        """Return the sums (n_bins,) of values (n,), or the counts for None: of all
-        rows, and of those with the event.
-        """
-        sums = np.bincount(bin_and_label, weights=values, minlength=2 * n_bins)
-        return sums[::2] + sums[1::2], sums[1::2]
-
-    count, n_events = sums_by_label(None)
-    sums[_COUNT] += count
-    if sample_weight is None:
-        sums[_WEIGHT] += count
-        sums[_LABEL] += n_events
-    else:
-        weight, weight_of_events = sums_by_label(sample_weight)
-        sums[_WEIGHT] += weight
-        sums[_LABEL] += weight_of_events
-    if moments:
-        score, score_of_events = sums_by_label(weighted_score)
-        sums[_SCORE] += score
-        sums[_SCORE_LABEL] += score_of_events
-
-
-def _add_above_lowest(sums, lookup, scores, labels, edge, moments):
-    """`_add` for rows without weights, most of which lie in the lowest bin, up to
-    `edge`: only those above it are looked up. It takes half the time with 1,000
-    classes, of which most scores are next to 0.
-    """
-    is_above = scores > edge
-    above = np.flatnonzero(is_above)
-    events_below = np.flatnonzero(labels & ~is_above)
-    _add(
-        sums,
-        lookup(scores[above]),
-        scores[above],
-        labels[above],
-        sample_weight=None,
-        moments=moments,
-    )
-    score_below = np.where(is_above, 0, scores)
-    sums[[_COUNT, _WEIGHT], 0] += len(scores) - len(above)
-    sums[_LABEL, 0] += len(events_below)
-    sums[_SCORE, 0] += score_below.sum()
-    sums[_SCORE_LABEL, 0] += score_below[events_below].sum()
-    sums[_SCORE_SQUARED, 0] += score_below @ score_below
-
-
-def _add_runs(sums, scores, labels, edges, sample_weight, moments):
-    """Add the sums of a block of rows whose scores are in order; for the arguments see
-    `_add`.
-
-    A bin is a run of such rows, so that each sum is one pass of `np.add.reduceat`.
-    """
-    # `bounds` holds the position at which each bin begins, and last that of the end.
-    bounds = np.zeros(len(edges), dtype=np.intp)
-    bounds[1:-1] = np.searchsorted(scores, edges[1:-1], side="right")
-    bounds[-1] = len(scores)
-    count = bounds[1:] - bounds[:-1]
-    sums[_COUNT] += count
-    # What each row adds, (n,), by the number of the sum; the counts are known already.
-    terms = {}
-    if sample_weight is None:
-        sums[_WEIGHT] += count
-        terms[_LABEL] = labels.astype(np.float64)
-        weighted_score = scores
-    else:
-        terms[_WEIGHT] = sample_weight
-        terms[_LABEL] = sample_weight * labels
-        weighted_score = None
-        if moments:
-            weighted_score = scores * sample_weight
-    if moments:
-        terms[_SCORE] = weighted_score
-        terms[_SCORE_LABEL] = scores * terms[_LABEL]
-    if moments > 1:
-        terms[_SCORE_SQUARED] = scores * weighted_score
-        if sample_weight is not None:
-            terms[_WEIGHT_SQUARED] = sample_weight**2
-    # `reduceat` has no empty run, so the bins without rows are left out.
-    if count.all():
-        filled = slice(None)
-    else:
-        filled = count > 0
-    starts = bounds[:-1][filled]
-    for number, term in terms.items():
-        sums[number, filled] += np.add.reduceat(term, starts)
-
-
-def _whole_numbers(values, name):
-    """Return values as an array of int64, or raise where one is no whole number."""
-    numbers = as_numbers(values, name)
-    is_wrong = ~np.isfinite(numbers) | (numbers % 1 != 0) | (numbers < 0)
-    if is_wrong.any():
-        first = int(np.argmax(is_wrong))
-        raise ValueError(
-            f"{name} must hold whole numbers, found {numbers.ravel()[first]:g} in row"
-            f" {first}."
-        )
-    return numbers.astype(np.int64)
-
-
-def _as_finite(values, name):
-    """Return the field `name` as finite float64 (int64 for "count"), else raise a
-    ValueError.
-    """
-    numbers = as_numbers(values, name)
-    if name == "count":
-        array = np.asarray(values)
-        if array.dtype.kind not in "iu":
-            raise ValueError(f"count must contain whole numbers, found {array.dtype}.")
-        return array.astype(np.int64)
-    if not np.isfinite(numbers).all():
-        raise ValueError(
-            f"{name} must be finite, found {numbers[~np.isfinite(numbers)][0]}."
-        )
-    return numbers
-
-
-def _check_edges(edges):
-    """Return the edges (n_bins + 1,) if they increase within [0, 1], else raise; the
-    first bin may be a point.
-    """
-    increase = (
-        edges.ndim == 1
-        and len(edges) > 1
-        and edges[0] <= edges[1]
-        and np.all(np.diff(edges[1:]) > 0)
-    )
-    if not (increase and edges[0] >= 0 and edges[-1] <= 1):
-        raise ValueError(
-            "edges must be at least two increasing numbers in [0, 1], found"
-            f" {edges.tolist()}."
-        )
-    return edges
-
-
-def _check_consistency(statistics):
-    """Raise a ValueError unless some rows could have the sums of a `BinStatistics`.
-
-    Each condition holds for one row in its bin, and so for sums over rows.
-    """
-    # The sums in each bin of w, w s, w y, w s^2, w s y and w^2: w is the weight of a
-    # row, s its score and y its label.
-    count = statistics.count
-    w = statistics.weight
-    ws = statistics.weighted_score
-    wy = statistics.weighted_label
-    wss = statistics.weighted_score_squared
-    wsy = statistics.weighted_score_label
-    ww = statistics.weight_squared
-    low = statistics.edges[:-1]
-    high = statistics.edges[1:]
-    slack = _ROUNDING * w
-
-    def within(sums, lowest, highest):
-        """Return whether sums lie between two limits up to rounding, (n_bins,) each."""
-        return (lowest - slack <= sums) & (sums <= highest + slack)
-
-    # The sum of squares is least where all scores are equal, and largest where
-    # (s - low) (high - s) = 0 for each of them.
-    least_square = np.divide(ws**2, w, out=np.zeros_like(w), where=w > 0)
-    largest_square = (low + high) * ws - low * high * w
-    # The scores of the events, and those of the other rows, lie in the bin as well.
-    scores_of_events = within(wsy, low * wy, high * wy)
-    scores_of_others = within(ws - wsy, low * (w - wy), high * (w - wy))
-    # The squares of n weights that add up to w have a sum from w^2 / n, if they are
-    # equal, to w^2, if one row has all of the weight.
-    squares_are_enough = w**2 <= ww * count * (1 + _ROUNDING)
-    squares_are_possible = ww <= w**2 * (1 + _ROUNDING)
-    conditions = {
-        "count must not be negative": count >= 0,
-        "weight must be positive exactly where count is": (w > 0) == (count > 0),
-        "weighted_score / weight must lie inside the bin": (
-            within(ws, low * w, high * w)
-        ),
-        "weighted_label must lie between 0 and weight": within(wy, 0, w),
-        "weighted_score_squared must be at least weighted_score^2 / weight, and"
-        " possible for scores inside the bin": within(
-            wss, least_square, largest_square
-        ),
-        "weighted_score_label must be possible for scores inside the bin": (
-            scores_of_events & scores_of_others
-        ),
-        "weight_squared must lie between weight^2 / count and weight^2": (
-            squares_are_enough & squares_are_possible
-        ),
-    }
-    for condition, holds in conditions.items():
-        if not holds.all():
-            raise ValueError(
-                f"BinStatistics: {condition}, but bin {int(np.argmin(holds))} violates"
-                " this."
-            )

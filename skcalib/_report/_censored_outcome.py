@@ -4,7 +4,7 @@ import numpy as np
 
 from skcalib import censored_labels
 from skcalib._report._error import ReportError
-from skcalib._report._reader import literal
+from skcalib._report._sources import literal
 from skcalib._verdicts import count_words, rounded
 
 

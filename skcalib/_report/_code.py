@@ -10,8 +10,8 @@ from skcalib._report._advice_code import (
     reading_lines,
 )
 from skcalib._report._measures import N_CLUSTER_DRAWS, N_DRAWS, N_RESAMPLES
-from skcalib._report._reader import literal
 from skcalib._report._samples import CONFIDENCE_LEVEL
+from skcalib._report._sources import literal
 
 _IMPORTS = {
     "skcalib.binning": ("EqualMass", "MinimumMass"),

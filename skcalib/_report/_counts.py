@@ -8,9 +8,10 @@ from skcalib._report._error import ReportError
 from skcalib._report._missing import without_missing
 from skcalib._report._numbers import plain
 from skcalib._report._phrases import bias_words, listed
-from skcalib._report._reader import literal, opened
+from skcalib._report._reader import opened
 from skcalib._report._samples import records
 from skcalib._report._score_columns import to_probabilities
+from skcalib._report._sources import literal
 from skcalib._verdicts import count_words, fixed, percent_words, verdict
 from skcalib.metrics import (
     BinStatistics,

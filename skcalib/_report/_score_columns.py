@@ -11,7 +11,7 @@ from skcalib._input.scores import check_scores
 from skcalib._report._checks import checked_column, rescaled
 from skcalib._report._columns import event_column, shown
 from skcalib._report._error import ReportError
-from skcalib._report._reader import literal
+from skcalib._report._sources import literal
 from skcalib._report._values import refuse_unclear_scale
 from skcalib._verdicts import rounded
 

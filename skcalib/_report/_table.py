@@ -34,8 +34,9 @@ from skcalib._report._columns import (
 from skcalib._report._error import ReportError
 from skcalib._report._forecasts import ReportTable
 from skcalib._report._missing import without_missing
-from skcalib._report._reader import literal, opened
+from skcalib._report._reader import opened
 from skcalib._report._score_columns import one_event, scores_by_model, to_probabilities
+from skcalib._report._sources import literal
 from skcalib._report._times import named_periods
 from skcalib._report._values import numbered_labels
 from skcalib._verdicts import rounded
