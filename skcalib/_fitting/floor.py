@@ -187,7 +187,6 @@ def _many_class_likelihoods(floors, scores, codes, sample_weight, input):
 
     The other arguments are those of `learned_floor`. Of many rows a sample is taken.
     """
-    xp = namespace_of(scores)
     n_rows, n_classes = scores.shape
     weight = row_weights(sample_weight, scores)
     # The share of a row's target that Platt gives to the other classes, (n,): it is the
@@ -204,6 +203,14 @@ def _many_class_likelihoods(floors, scores, codes, sample_weight, input):
         # its weight is 1 at most.
         weight = like(scores, np.full(len(rows), min(weight_of_quantile, 1.0)))
         n_rows = len(rows)
+    logits = _logits_of_floors(floors, scores, input)
+    doubt_of_rows = doubt[:n_rows]  # of the sampled rows: all have the same
+    return _likelihoods(logits, codes, weight, doubt_of_rows)
+
+
+def _logits_of_floors(floors, scores, input):
+    """Return the logits (K, n_floors, n) of scores (n, K) with each floor."""
+    xp = namespace_of(scores)
     logits_of_floors = []
     for floor in floors:
         with_floor = cast(scores, widest_dtype(scores))
@@ -215,8 +222,7 @@ def _many_class_likelihoods(floors, scores, codes, sample_weight, input):
     logits = xp.stack(logits_of_floors, axis=1)  # (K, n_floors, n)
     if xp is np:  # which keeps the order in memory of the scores
         logits = np.ascontiguousarray(logits)
-    doubt_of_rows = doubt[:n_rows]  # of the sampled rows: all have the same
-    return _likelihoods(logits, codes, weight, doubt_of_rows)
+    return logits
 
 
 def _quantiles(scores, codes, weight, n_quantiles):

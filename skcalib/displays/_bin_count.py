@@ -606,24 +606,8 @@ def _measured_curve(name, recalibrator, tasks, n_bins, splitter, max_error, n_jo
     # chooses only if there is a limit: without one any valid limit will do here.
     limit = 1.0 if max_error is None else max_error
     rule = sharpest_within(limit, binning=UniqueScores())
-    parameter = "binning__n_bins"
-    if "n_bins" in recalibrator.get_params():
-        parameter = "n_bins"
-    search = GridSearchCV(
-        recalibrator,
-        {parameter: n_bins.tolist()},
-        scoring={**rule.scoring, "variance": _label_variance},
-        refit=False,
-        cv=splitter,
-        n_jobs=n_jobs,
-        error_score="raise",
-    )
-    results = [search.fit(task.scores, task.labels).cv_results_ for task in tasks]
-    # The columns of `cv_results_` with test scores, (n_counts,), as means over tasks.
-    scores = {}
-    for key in results[0]:
-        if "_test_" in key:
-            scores[key] = np.mean([result[key] for result in results], axis=0)
+    scoring = {**rule.scoring, "variance": _label_variance}
+    scores = _mean_test_scores(recalibrator, tasks, n_bins, scoring, splitter, n_jobs)
     # Each (n_counts, n_folds). Scorers of losses return them negated.
     square = -_by_fold(scores, "squared_calibration_error")
     brier = -_by_fold(scores, "objective")
@@ -649,6 +633,30 @@ def _measured_curve(name, recalibrator, tasks, n_bins, splitter, max_error, n_jo
         sharpness_deviation=_standard_error(sharpness),
         chosen=chosen,
     )
+
+
+def _mean_test_scores(recalibrator, tasks, n_bins, scoring, splitter, n_jobs):
+    """Return the columns of `cv_results_` with test scores, (n_counts,) each, of a grid
+    search over `n_bins`, as means over the tasks.
+    """
+    parameter = "binning__n_bins"
+    if "n_bins" in recalibrator.get_params():
+        parameter = "n_bins"
+    search = GridSearchCV(
+        recalibrator,
+        {parameter: n_bins.tolist()},
+        scoring=scoring,
+        refit=False,
+        cv=splitter,
+        n_jobs=n_jobs,
+        error_score="raise",
+    )
+    results = [search.fit(task.scores, task.labels).cv_results_ for task in tasks]
+    scores = {}
+    for key in results[0]:
+        if "_test_" in key:
+            scores[key] = np.mean([result[key] for result in results], axis=0)
+    return scores
 
 
 def _standard_error(by_fold):

@@ -416,13 +416,7 @@ class Search:
         for level in (_BEYOND_DOUBT, LEVEL):
             is_rejected = table.adjusted_pvalue[order] < level
             sets.append(tuple(table.group[order][is_rejected].tolist()))
-        others = table.pvalue[table.adjusted_pvalue >= LEVEL]
-        is_rejected_jointly = False
-        if len(others) > 0:
-            is_rejected_jointly = (
-                combine_pvalues(others, method="fisher").pvalue < LEVEL
-            )
-        return sets, bool(is_rejected_jointly)
+        return sets, _others_are_off(table)
 
     def n_needed(self, simpler, chosen):
         """Return how many samples a fit of the candidate `chosen` needs to keep nine
@@ -455,3 +449,14 @@ class Search:
         if high > _WIDEST_RANGE * low:
             return None
         return low, high
+
+
+def _others_are_off(table):
+    """Return whether the groups of a `GroupCalibration` that are not off one by one are
+    off together.
+    """
+    others = table.pvalue[table.adjusted_pvalue >= LEVEL]
+    if len(others) == 0:
+        return False
+    together = combine_pvalues(others, method="fisher")
+    return bool(together.pvalue < LEVEL)

@@ -328,14 +328,7 @@ def _test_of_few_events(rows):
         sign = -1.0
         rows = rows._replace(scores=1 - rows.scores, labels=1 - rows.labels)
     n_events = weight @ rows.labels
-    offset = log_odds(rows.scores)
-
-    def constant(block):
-        """Return the only feature, (1, m), of a slice of rows."""
-        return np.ones((1, len(offset[block])))
-
-    shift = fit_logistic(constant, rows.labels, rows.weight, offset=offset)
-    probability = expit(offset + shift[0])
+    probability = _commonly_shifted(rows)
     variance = weight * probability * (1 - probability)
     centred = rows.moment - variance @ rows.moment / variance.sum()
     error = np.sqrt(variance @ centred**2)
@@ -344,7 +337,7 @@ def _test_of_few_events(rows):
     if n_events >= FEWEST_FOR_NORMAL:
         return statistic, float(2 * ndtr(-abs(statistic)))
     # Sorted, so that the draws do not depend on the order of the rows.
-    order = np.lexsort((offset, rows.moment))
+    order = np.lexsort((log_odds(rows.scores), rows.moment))
     drawn = sums_given_number_of_events(
         probability[order],
         centred[order],
@@ -353,6 +346,20 @@ def _test_of_few_events(rows):
         np.random.default_rng(0),
     )
     return statistic, two_sided_pvalue(drawn, rows.labels * weight @ centred)
+
+
+def _commonly_shifted(rows):
+    """Return the probabilities (n,) of the scores after the common shift of their
+    log-odds that expects the observed number of events.
+    """
+    offset = log_odds(rows.scores)
+
+    def constant(block):
+        """Return the only feature, (1, m), of a slice of rows."""
+        return np.ones((1, len(offset[block])))
+
+    shift = fit_logistic(constant, rows.labels, rows.weight, offset=offset)
+    return expit(offset + shift[0])
 
 
 def _slope(residual, moment, weight):
