@@ -706,6 +706,66 @@ def test_one_place_says_which_column_is_which_class():
     assert found == []
 
 
+# By (file, function): why labels are compared with that of the event outside of
+# `_input`, which turns them into codes, so that the event is True.
+EVENTS = {
+    ("engines/_columns", "_event"): "labels that stay in the engine of a table",
+    ("engines/_columns", "binary_columns"): "whether two options are equal",
+    ("monitoring/_new_samples", "_set_labels"): "later labels, one by one",
+}
+
+
+def _is_label_of_the_event(node):
+    """Return whether a node is a `pos_label`, or the last of two classes."""
+    if _called(node) == "lit":
+        node = node.args[0]
+    if isinstance(node, ast.Subscript):
+        of_classes = re.search(r"\b(classes|labels)_?$", ast.unparse(node.value))
+        return bool(of_classes) and ast.unparse(node.slice) in ("1", "-1")
+    return getattr(node, "attr", getattr(node, "id", "")) == "pos_label"
+
+
+def events_of_labels(tree):
+    """Return the names of the functions that compare values with the label of an
+    event.
+    """
+    found = set()
+    for function in ast.walk(tree):
+        if not isinstance(function, ast.FunctionDef):
+            continue
+        for node in ast.walk(function):
+            if not isinstance(node, ast.Compare):
+                continue
+            if not isinstance(node.ops[0], ast.Eq | ast.NotEq):
+                continue
+            sides = (node.left, node.comparators[0])
+            if sum(map(_is_label_of_the_event, sides)) == 1:
+                found.add(function.name)
+    return found
+
+
+def test_one_place_says_which_label_is_the_event():
+    found = set()
+    for path, tree in _modules().items():
+        if path.parts[0] != "_input":
+            found |= {(path.as_posix(), name) for name in events_of_labels(tree)}
+    assert found == set(EVENTS)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "y == pos_label",
+        "self.pos_label != y",
+        "y_true == self.classes_[1]",
+        "nw.col(label) == nw.lit(pos_label)",
+        "labels[-1] == np.asarray(y)",
+    ],
+)
+def test_a_second_event_is_found(line):
+    assert events_of_labels(ast.parse(f"def f(y):\n    return {line}")) == {"f"}
+
+
 def test_classes_of_labels_are_found_in_one_place():
     """`np.unique(y)` would be a second rule for which labels there are."""
     labels = {"y", "y_true", "labels", "targets"}
