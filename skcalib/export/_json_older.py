@@ -18,7 +18,6 @@ _FITTED_BEFORE = {"floor_": 0.0, "temperature_": 1.0, "salt_": ""}
 # Parameters that schema 2 got before its release: documents of it may lack them.
 _ADDED_TO_SCHEMA_2 = {
     "BetaCalibration": {"alpha": 0.0, "features": None},
-    "CertifiedThreshold": {"classes": None},
     "PlattScaling": {"features": None},
     "PriorShift": {"target_mean": None},
     "TemperatureScaling": {"features": None},
