@@ -541,7 +541,10 @@ def cross_validated(
     if clusters is not None:
         cluster = cluster_codes(clusters)
     design = Design(data.sample_weight, is_importance(weight_type), cluster)
-    if not _fit_on_device(recalibrators):
+    fits_on_device = False
+    if recalibrators is not None and get_config()["array_api_dispatch"]:
+        fits_on_device = all(map(fits_tensors, recalibrators.values()))
+    if not fits_on_device:
         data = data.copied()
     fits = cross_fits(data, cv, design, n_repeats, random_state, loss_names)
     if recalibrators is None:
@@ -557,15 +560,6 @@ def cross_validated(
 
         candidates[name] = fits.candidate(recalibrator, groups, show_progress)
     return fits, candidates, rows
-
-
-def _fit_on_device(recalibrators):
-    """Return whether all recalibrators, a dict or None, are fitted to tensors where
-    these are.
-    """
-    if recalibrators is None or not get_config()["array_api_dispatch"]:
-        return False
-    return all(map(fits_tensors, recalibrators.values()))
 
 
 def cross_fits(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from inspect import signature
+from inspect import Parameter, signature
 from numbers import Real
 from typing import Any, Literal
 
@@ -448,22 +448,16 @@ def unwrapped_metric(metric, params):
         raise TypeError(
             f"metric must be a function (y_true, y_proba) -> number, found {metric!r}."
         )
-    if "groups" in params and not _has_groups(metric):
-        raise ValueError(
-            f"groups= is not used by {_name_of(metric)}. Use"
-            " clusters= for rows that are not independent; for an error by group, use"
-            " metric=groupwise_calibration_error."
-        )
+    if "groups" in params:
+        parameters = signature(metric).parameters
+        kinds = {parameter.kind for parameter in parameters.values()}
+        if "groups" not in parameters and Parameter.VAR_KEYWORD not in kinds:
+            raise ValueError(
+                f"groups= is not used by {_name_of(metric)}. Use"
+                " clusters= for rows that are not independent; for an error by group,"
+                " use metric=groupwise_calibration_error."
+            )
     return metric, params
-
-
-def _has_groups(metric):
-    """Return whether a function takes `groups`."""
-    parameters = signature(metric).parameters
-    takes_any = any(
-        parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()
-    )
-    return "groups" in parameters or takes_any
 
 
 def _name_of(metric):
