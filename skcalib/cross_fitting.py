@@ -92,10 +92,11 @@ class ClassifierWrapper(DescribedEstimator, MetaEstimatorMixin, BaseEstimator):
         return self._classifier()
 
     def _checked_fitter(self, X, y, methods, params, caller="fit", sample_weight=None):
-        """Return the `ClassifierFitter` of the checked samples and classifier, whose
-        scores come from the first of the `methods` that it has. `params` are the user's
-        further arguments to the method `caller`; `sample_weight` are the weights if the
-        classifier may not get them.
+        """Check the classifier and the samples, and return their `ClassifierFitter`.
+        Scores come from the first of the `methods` that the classifier has.
+
+        `params` are the user's further arguments to the method `caller`.
+        `sample_weight` are the weights; None means those among `params`.
         """
         estimator = self._classifier()
         if not hasattr(estimator, "fit") or isinstance(estimator, type):

@@ -520,8 +520,9 @@ class RecalibratedClassifierCV(ClassifierMixin, ParameterHints, ClassifierWrappe
 
     def _metadata(self, estimator, sample_weight, fit_params):
         """Return the further arguments of `fit` for the classifier and the splitter:
-        `fit_params`, and `sample_weight` if the classifier takes it. With metadata
-        routing the weights are always among them: the classifier's requests decide.
+        `fit_params`, and `sample_weight` if the classifier accepts weights. With
+        metadata routing the weights are always included, since the classifier's
+        requests decide.
         """
         takes_weight = has_fit_parameter(estimator, "sample_weight")
         if get_config()["enable_metadata_routing"] or takes_weight:

@@ -206,8 +206,9 @@ def class_codes(column, name, classes):
 
 
 def rescaled(scores, columns, normalise=False):
-    """Divide probabilities (n, K) by the sums of their rows, which rounding in a file
-    may put off 1. Return the result, (n, K), and the largest distance of a sum from 1.
+    """Divide probabilities (n, K) by the sums of their rows, which differ from 1 if the
+    file holds rounded numbers. Return the result, (n, K), and the largest distance of a
+    sum from 1.
 
     Raise if that is more than rounding explains, unless the user asks to `normalise`;
     `columns` are the names of the columns, for the message.

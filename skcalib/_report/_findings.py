@@ -12,11 +12,11 @@ _MAIN = ("do not use the segment", "do not use", "do not take at face value")
 
 
 def in_order_of_harm(facts, worst):
-    """Return the claims `worst` with those on what else does harm: events that had the
-    probability 0, and the period that is off most, if one is off by more than all
-    samples, and than the change over time that is told, can be.
+    """Return the claims `worst` together with claims on two further harms: events that
+    had the probability 0, and the worst period, if its bias is larger than that of all
+    samples and of the change over time can be.
 
-    Both come first, unless `worst` begins with what is worse. `facts` are the
+    Both come first, unless `worst` begins with something worse. `facts` are the
     `ModelFacts`.
     """
     impossible = _impossible(facts)
@@ -35,8 +35,9 @@ def in_order_of_harm(facts, worst):
 
 
 def _worst_period(facts):
-    """Return the least size of the worst period and the claim on it; None if no period
-    tells more than all samples or a change.
+    """Return the smallest size that the bias of the worst period may have, and the
+    claim on it; None if no period is off, or if the verdicts on all samples and on a
+    change over time say as much.
     """
     off = []
     for row in facts.model.get("periods", ()):

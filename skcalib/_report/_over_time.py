@@ -47,8 +47,8 @@ def trend_numbers(table, event_rows):
 
 
 def autocorrelation(table, event_rows):
-    """Return how far the errors of samples that follow each other in time are alike,
-    as a dict; None without times, with clusters, or if the samples do not tell.
+    """Return the autocorrelation of the errors of consecutive samples as a dict; None
+    without times, with clusters, or if it cannot be estimated.
     """
     if table.periods is None or event_rows.clusters is not None:
         return None

@@ -363,9 +363,9 @@ def _is_scanned(text, files):
 
 
 def _scanned_source(text, name, files):
-    """Return the source that DuckDB reads, for a file or a glob; a single Parquet file
-    with few rows is read as it is. None for text in which DuckDB does not find the
-    columns that pandas finds.
+    """Return the source that DuckDB reads, for a file or a glob, or an `_ArrowSource`
+    for a single Parquet file with few rows. None for text in which DuckDB does not find
+    the same columns as pandas.
     """
     from skcalib.engines import scan
 

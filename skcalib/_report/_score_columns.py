@@ -57,9 +57,9 @@ def to_probabilities(columns, models, classes, reading, percentages):
 
 
 def _refuse_fractions(scores, percentages):
-    """Raise if some of several columns of percentages hold numbers up to 1 only, as
-    fractions do, while others hold larger ones. Those in `percentages` have percent
-    signs; `scores` are arrays by a tuple of one name.
+    """Raise if some columns of percentages hold only numbers up to 1, which may be
+    fractions, while others hold larger ones. Columns in `percentages`, whose cells have
+    percent signs, are not checked; `scores` are arrays by a tuple of one name.
     """
     largest = {}
     for (name,), column in scores.items():

@@ -128,8 +128,8 @@ def _counts(rows, key, kind):
     """Return a clause on how many groups or periods are off, fine and unclear, as in
     "of 5 groups 1 is off (north), and the samples cannot tell about 4".
 
-    `rows` are the dicts of their table, `key` is that of the name in a dict, and `kind`
-    is "group" or "period".
+    `rows` are the dicts of the table of groups or periods; `key` is the key of a name
+    in them; `kind` is "group" or "period".
     """
     n = len(rows)
     off = []  # names

@@ -288,9 +288,10 @@ def _guided(tests, guarantees, level, other_scores):
 
 def _tested_threshold(tests, guarantees, starts, fields):
     """Return the `CertifiedThreshold` with the most lenient threshold that passes the
-    `SetTests` for all guarantees, or with the reason why there is none. `starts` are
-    where the sequences from strict to lenient start, with their levels; `fields` are
-    the known ones of the result.
+    `SetTests` for all guarantees, or with the reason why there is none.
+
+    `starts` are the `Start` of each sequence of tests, from strict to lenient
+    thresholds; `fields` are the fields of the result that are known before the tests.
     """
     sets = tests.sets
     strict_guarantees, recall_guarantees = _by_direction(guarantees)

@@ -197,9 +197,9 @@ class TreatmentCells(NamedTuple):
         )
 
     def _row_weight(self):
-        """Return sum w^2 / sum w of the rows of each cell, (m, 2, 3): the weight of one
-        of the equal rows that they are worth. A cell without rows gets the number for
-        its label, or for all rows.
+        """Return sum w^2 / sum w of the rows of each cell, (m, 2, 3): the weight of a
+        row if the cell held an effective number of equal rows. A cell without rows gets
+        the number of all rows with its label, or of all rows.
         """
         weight = self.weight
         squares = self.squares

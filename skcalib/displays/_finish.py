@@ -156,8 +156,8 @@ def _write_caption(frame, caption):
 
 
 def _name_axes(frame, x_label, y_label):
-    """Label the axes: of several panels the horizontal ones in the last row and the
-    vertical ones in the first column.
+    """Label the axes: with several panels, the horizontal axes of the last row and the
+    vertical axes of the first column.
     """
     last_row = (len(frame.axes) - 1) // frame.n_columns
     # `lowest` is the lowest of the axes below a panel, such as a histogram, or else the

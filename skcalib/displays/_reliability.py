@@ -862,8 +862,8 @@ class ReliabilityDisplay(FromEstimator):
     @staticmethod
     def _strip_heights(ax, n_models, *, is_one_panel):
         """Return the heights of the histograms below each panel, in units of its
-        height. Several models have low ones, or none if they are too many, in several
-        panels, or if `ax` is too low.
+        height. A single model has one histogram. Several models have low ones in a
+        single panel, unless the models are too many or `ax` is too low.
         """
         if n_models == 1:
             return (_STRIP,)

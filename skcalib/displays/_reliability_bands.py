@@ -134,8 +134,9 @@ class BinLimitsMaker:
         """Return event frequencies (n_resamples, n_filled) in the filled cells for
         bootstrap resamples of rows or, with `cluster` (n,), of whole clusters.
 
-        `cells` are `statistics`, the diagram's bins, or finer ones if edges depend on
-        the labels: bins are then made anew, and a cell has the frequency of its bin.
+        `cells` are the diagram's bins, `statistics`, or finer cells if the edges of
+        bins depend on the labels. In the second case, bins are formed anew in each
+        resample, and a cell has the frequency of its bin.
         """
         is_filled = cells.weight > 0
         scores = cells.mean_score[is_filled]
@@ -268,8 +269,8 @@ def _whole_trials(weight):
 
 
 def _independent_trials(statistics, confidence_level):
-    """Return how many independent samples each filled bin is worth, whole numbers
-    (n_filled,) of at least 1, for an interval of this level.
+    """Return the effective number of independent samples in each filled bin, rounded to
+    whole numbers (n_filled,) of at least 1, for an interval of this level.
     """
     n_independent = statistics.weight
     design = statistics._design  # of the clusters; None without any

@@ -382,8 +382,9 @@ class ScoreHistogram:
         return needed
 
     def _next_to_split(self, needed):
-        """Return a mask of the cells to be split next: needed ones with several scores,
-        all of one depth, with about 2^26 rows together; all False if none.
+        """Return a mask of the cells to be split next: needed cells with several scores
+        and the same depth, with about 2^26 rows together. All are False if none must be
+        split.
         """
         cells = self.cells
         to_split = np.zeros(len(needed), dtype=bool)

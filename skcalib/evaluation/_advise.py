@@ -577,7 +577,7 @@ def _since_change(search, changes):
 
 def _advice_of(search, since, found):
     """Return the `Advice` of the steps of a search among the samples since a time, or
-    among all (None). `found` holds further fields.
+    among all samples (None). `found` holds the fields that do not depend on the search.
     """
     chosen = search.steps[-1]
     fields = dict(found, _since=since, _n_samples=float(len(search.samples.labels)))

@@ -202,7 +202,9 @@ def update_test(
 
 
 def _standardized(features):
-    """Return features (n, d) with mean 0 and deviation 1; constant ones are 0."""
+    """Return features (n, d) with mean 0 and standard deviation 1; constant features
+    become 0.
+    """
     columns = []
     for column in features.T:
         mean, deviation = location_scale(column, None)

@@ -376,9 +376,9 @@ class _Groups(NamedTuple):
 
 
 def _groups_of_rows(data, names, codes, cluster, multiclass, strategy, weight_type):
-    """Return the groups of validated rows, those of weight zero included, as `_Groups`
-    without empty ones. `codes` (n,) index `names`; `cluster` (n,) holds codes or is
-    None.
+    """Return the non-empty groups of validated rows, which include rows of weight zero,
+    as `_Groups`. `codes` (n,) are positions in `names`; `cluster` (n,) holds codes or
+    is None.
     """
     is_plain = data.sample_weight is None and cluster is None
     if is_plain and type(strategy) is EqualMass:

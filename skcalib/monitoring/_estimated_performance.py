@@ -349,9 +349,9 @@ def estimated_performance(
 
 
 def _reason_for_outside(outside, labelled):
-    """Return why there are no limits if the share `outside` of the new scores lies
-    beyond the labelled ones; "" if it is small: for n random samples it is Beta(2, n -
-    1).
+    """Return why there are no limits if a large share of the new scores, `outside`,
+    lies beyond the range of the labelled ones; "" if it is small. For random samples,
+    with n of them labelled, this share has the distribution Beta(2, n - 1).
     """
     n_labelled = len(labelled.scores)
     most = _MOST_OUTSIDE

@@ -717,12 +717,12 @@ def log_likelihood_ratios(scores, events):
 
 def _log_stakes(n_rows, n_steps, rows_per_step):
     """Return the logarithms of the stakes with which bets start at each of the next
-    steps, and of the capital kept back for later ones: (n_steps, 1), or numbers for
-    one.
+    steps, and of the capital that is kept for later bets: (n_steps, 1), or numbers for
+    one step.
 
-    After n rows, `_KEPT_BACK` log(a) / log(a + n) of the capital, a = 10, is kept back;
-    a stake is the decrease during its step, so that all add up to the capital. `n_rows`
-    rows come before.
+    After n rows, `_KEPT_BACK` log(a) / log(a + n) of the capital, a = 10, is kept. A
+    stake is the decrease of this number during its step, so that all stakes add up to
+    the capital. `n_rows` rows came before.
     """
     # Rows between the first step and each step, (n_steps, 1).
     later = 0.0

@@ -293,8 +293,8 @@ class _TimedRows(NamedTuple):
 
 
 def _too_few_events(rows, n_events):
-    """Return why `_TimedRows` whose rarer label is worth `n_events` independent samples
-    say nothing about a trend, else "".
+    """Return why `_TimedRows` do not tell whether there is a trend, else "". `n_events`
+    is the effective number of independent samples with the rarer label.
     """
     if rows.labels.min() == rows.labels.max():
         return "y_true has one class only, which says nothing about a trend"

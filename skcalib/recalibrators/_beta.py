@@ -265,8 +265,8 @@ class BetaCalibration(FeatureRecalibrator, PartiallyPooledRecalibrator):
 
     def _features(self, log_odds):
         """Return the features (d, n) of scores s with the log-odds (n,): log(2 s) and
-        -log(2 (1 - s)), or their sum for "am", and ones for the intercept, except for
-        "ab".
+        -log(2 (1 - s)), or for "am" their sum. For all parameters but "ab", the last
+        feature is 1, for the intercept.
         """
         if self.parameters == "am":
             slope_features = log_odds[None]

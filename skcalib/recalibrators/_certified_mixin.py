@@ -250,8 +250,9 @@ def forbid_certificates(recalibrator, reason):
 
 
 def _inner_recalibrators(recalibrator):
-    """Yield the fitted recalibrators inside another one: of a pipeline, a wrapper, a
-    stack or of groups. A frozen one is the user's own, and stays as it is.
+    """Yield the fitted recalibrators inside a pipeline, a wrapper, a stack or a
+    recalibrator of groups. A frozen recalibrator belongs to the user, and yields
+    nothing.
     """
     if isinstance(recalibrator, FrozenEstimator):
         return

@@ -270,8 +270,8 @@ class _PredictedClassLosses:
 
     def moments(self, inverse):
         """Return weighted sums over the rows of each predicted class, (3, n_classes):
-        of the first derivatives of the log-loss by the inverse temperature, of the
-        second ones, and of the squares of the first.
+        of the first derivatives of the log-loss with respect to the inverse
+        temperature, of the second derivatives, and of the squared first derivatives.
 
         `inverse` (n_classes,) is the inverse temperature of each class.
         """

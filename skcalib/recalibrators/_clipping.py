@@ -63,8 +63,10 @@ class ClippedRecalibrator(BaseRecalibrator):
 
     def _start_fit(self, scores, codes, sample_weight, shortcuts):
         """Set `clip_` and `floor_` from `clip`; return the scores (n, C), kept away
-        from 0 and 1: clipped to [clip, 1 - clip], or for "auto" ``(1 - K * floor) * p +
-        floor`` with a floor learned here, or by a stack for all its members.
+        from 0 and 1.
+
+        They are clipped to [clip, 1 - clip], or for "auto" ``(1 - K * floor) * p +
+        floor``. The floor is learned here, or by a stack for all its members.
         """
         self.floor_ = 0.0
         if self.clip is None:

@@ -713,9 +713,10 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         return is_right - probabilities.max(axis=1)
 
     def _parts(self, residual_sums):
-        """Return the part (n_groups,) in which each group is fitted, -1 for the pooled
-        fit: each large group is one; small ones are merged by their weighted sums of
-        residuals (n_groups,), unless these are None.
+        """Return the number of the part (n_groups,) with which each group is fitted, -1
+        for groups that use the pooled fit. Each large group is a part. Small groups
+        with similar weighted `residual_sums` (n_groups,) are merged, unless these are
+        None.
         """
         sizes = self.group_sizes_
         is_large = (sizes >= self.min_group_size) & (sizes > 0)

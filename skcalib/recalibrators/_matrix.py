@@ -108,8 +108,8 @@ class AffineScaling(ClippedRecalibrator, LogitRecalibrator):
         """Fit an affine map of temperature-scaled logits (n, K), with the strength of
         the ridge that predicts best, or the one given.
 
-        `shortcuts` save steps, and leave the result as it is. The inverse curvature is
-        then kept, so that later fits may start from this one.
+        `shortcuts` save time and do not change the result. With them, the inverse
+        curvature is kept, so that later fits may start from this one.
         """
         n_classes = logits.shape[1]
         near_fit = None

@@ -167,8 +167,8 @@ class PriorShift(LogitRecalibrator):
 
     def _fit_logits(self, logits, codes, sample_weight):
         """Set the class frequencies in training and in the target population. If
-        neither is given, the target's are the observed ones, and those in training make
-        the mean probabilities agree with them.
+        neither is given, the target's are the observed frequencies, and those in
+        training are such that the mean probabilities equal the target's.
         """
         if self.target_mean is not None:
             return self._fit_mean(logits, sample_weight)
@@ -284,8 +284,8 @@ def _mean_and_limits(target_mean):
 
 
 def _intercepts(logits, target, weight):
-    """Return intercepts (K,) such that the mean of ``softmax(logits + intercepts)``
-    over rows with weights (n,) is the class frequencies `target` (K,), by Newton's
+    """Return intercepts (K,) for which the mean of ``softmax(logits + intercepts)``
+    over rows with weights (n,) equals the class frequencies `target` (K,), by Newton's
     method.
     """
     share = weight / weight.sum()

@@ -306,9 +306,11 @@ def _features(log_odds, low, width):
 
 def _matrix_for_ridge(low, width, inverse_temperature, root_mean_square):
     """Return the matrix M (3, 3) for the ridge ``|M @ (coef - centre)|^2`` on the
-    coefficients of `_features`: it takes them to those of ``A + B z + C z^2 / s``, z =
-    inverse_temperature * x and s their root mean square, where deviations of all three
-    count alike.
+    coefficients of `_features`.
+
+    M converts them to the coefficients of ``A + B z + C z^2 / s``, where z =
+    inverse_temperature * x, and s is the root mean square of z: on this scale
+    deviations of all three coefficients have the same weight.
     """
     # 1. From the value at the low end and the slopes at both ends to a + b x + c x^2:
     # c = (slope_high - slope_low) / (2 width)

@@ -556,8 +556,9 @@ class StackedRecalibrator(MeasuredRecalibrator):
         check_same_classes(self, *self.recalibrators_)
 
     def _members(self):
-        """Return the unfitted members, the user's or the default ones, with the stack's
-        `input` and `classes`; `Uncalibrated` comes first if it has a prior weight.
+        """Return the unfitted members, given by the user or the default ones, with the
+        `input` and `classes` of the stack. `Uncalibrated` comes first if it has a prior
+        weight.
         """
         if self.recalibrators is not None:
             members = self._given_members()
