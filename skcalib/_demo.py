@@ -70,10 +70,11 @@ def run_demo(data, seed):
         if hasattr(model, "gain_"):
             gain = model.gain_
     print(
-        f"\n{gain}\nECE: norm 1, 15 equal-width bins, of the predicted class (two"
-        " classes: of the positive one).\nDebiased: the same error minus what chance"
+        "\nRecalibratedClassifierCV estimates its own gain from the training data:"
+        f"\n{gain}\nECE: norm 1, 15 equal-width bins, of the predicted class (with two"
+        " classes, of the positive one).\nDebiased: the same error minus what chance"
         " adds; 0 means that chance explains all of it.\nNext: python -m skcalib report"
-        " FILE --label LABEL --score SCORE makes a page about your own predictions.",
+        " FILE --label LABEL --score SCORE creates a page about your own predictions.",
     )
 
 

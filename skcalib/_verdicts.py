@@ -12,6 +12,9 @@ _MOST_DECIMALS = 10
 _UNITS_IN_HALF_WIDTH = 3
 # A limit in "fine to within x" needs no digits finer than this part of the tolerance.
 _UNITS_IN_TOLERANCE = 20
+# An estimate whose distance from the tolerance is a smaller part of the half-width than
+# this would need more than a hundred times as many samples to tell on which side it is.
+_MOST_TIMES_CLOSER = 10
 
 
 @dataclass(frozen=True)
@@ -29,8 +32,9 @@ class Verdict:
     tolerance : float
         The size that does not matter.
     n_needed : int or None
-        The number of samples below which a quantity of 0 is never told to be fine,
-        where the verdict is "cannot tell".
+        The number of samples that are needed at least to tell, where the verdict is
+        "cannot tell", or whether the quantity is beyond the tolerance, where it is
+        "off, size unclear".
     reason : str
         Why there are no limits (NaN); empty where there are.
     """
@@ -53,7 +57,7 @@ class Verdict:
     def needed_if(self):
         """What `n_needed` samples assume, in words; see `_least_n_that_tells`."""
         half_width = (self.high - self.low) / 2
-        if half_width > self.tolerance:
+        if not self.is_off and half_width > self.tolerance:
             # So wide an interval says nothing, wherever its estimate lies.
             return "even if nothing is off"
         return "if the estimate holds"
@@ -188,7 +192,8 @@ def verdict(estimate, interval, n, tolerance, *, reference=0.0, reason=""):
         kind = "fine"
     elif low > 0 or high < 0:
         # it excludes 0, and contains the tolerance or its negative
-        kind = "off, size unclear"
+        needed = _least_n_of_size(estimate, low, high, n, tolerance)
+        return Verdict("off, size unclear", estimate, low, high, n, tolerance, needed)
     else:
         needed = _least_n_that_tells(estimate, low, high, n, tolerance)
         return Verdict("cannot tell", estimate, low, high, n, tolerance, needed)
@@ -496,13 +501,13 @@ def impossible_words(n, row=None):
     Examples
     --------
     >>> impossible_words(1, 17)
-    '1 outcome happened although its probability was 0 (row 17 of the data, counted from 1): the log-loss is infinite; here, probabilities are clipped to 2^-52.'
+    '1 outcome occurred although its probability was 0 (row 17 of the data, counted from 1): the log-loss is infinite; here, probabilities are clipped to 2^-52.'
     """  # noqa: E501
     if n == 0:
         return ""
-    happened = f"{count_words(n)} outcomes happened although their probability was 0"
+    happened = f"{count_words(n)} outcomes occurred although their probability was 0"
     if n == 1:
-        happened = "1 outcome happened although its probability was 0"
+        happened = "1 outcome occurred although its probability was 0"
     place = ""
     if row is not None:
         first = "" if n == 1 else "first: "
@@ -548,8 +553,8 @@ def joined(texts):
 def conditions_words(assumptions):
     """Return the last sentence of a guarantee with these assumptions."""
     return (
-        "It holds for one model, fitted to other data, and for independent samples from"
-        " the population in which it is used; .assumptions lists all"
+        "It holds for one model that was fitted to other data, and for independent"
+        " samples from the population in which it is used; .assumptions lists all"
         f" {len(assumptions)} conditions."
     )
 
@@ -680,6 +685,18 @@ def _after(number, unit):
     if number.lstrip("+-") == "1":
         unit = unit.removesuffix("s")
     return f" {unit}"
+
+
+def _least_n_of_size(estimate, low, high, n, tolerance):
+    """Return the smallest number of samples that tells on which side of the tolerance a
+    quantity lies that is off, if the estimate holds; None if no number can be given, or
+    a useless one since the estimate is close to the tolerance.
+    """
+    half_width = (high - low) / 2
+    distance = abs(abs(estimate) - tolerance)
+    if not half_width / _MOST_TIMES_CLOSER <= distance < half_width:
+        return None
+    return ceil(n * (half_width / distance) ** 2)
 
 
 def _least_n_that_tells(estimate, low, high, n, tolerance):

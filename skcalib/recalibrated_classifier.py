@@ -264,13 +264,17 @@ class RecalibratedClassifierCV(ClassifierMixin, ParameterHints, ClassifierWrappe
 
     def _state_sentence(self):
         """Return what is used for predictions, and what it gains; nothing before the
-        fit, and only the number of classifiers if nothing was measured.
+        fit, and how to measure the gain if that was not done.
         """
         if not hasattr(self, "calibrated_classifiers_"):
             return ""
         if not hasattr(self, "gain_"):
             n = len(self.calibrated_classifiers_)
-            return f"{type(self).__name__} with {n} calibrated classifiers."
+            pairs = "1 pair" if n == 1 else f"the average of {n} pairs"
+            return (
+                f"{type(self).__name__} uses {pairs} of classifier and recalibrator."
+                " Its gain was not measured; the default recalibrator=None measures it."
+            )
         chosen = type(self.chosen_).__name__
         return f"{type(self).__name__} uses {chosen}. {self.gain_}"
 

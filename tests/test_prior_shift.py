@@ -237,7 +237,7 @@ def test_the_mean_probability_is_that_which_was_given(weighted):
 def test_a_mean_needs_two_classes_and_no_priors():
     proba, y = _many()
     scores, event = proba[:, 0], y == 0
-    with refused(ValueError, "target_mean takes the place of both priors"):
+    with refused(ValueError, "target_mean replaces both priors"):
         PriorShift("balanced", target_mean=0.1).fit(scores, event)
     with refused(ValueError, "target_mean is for two classes, found 3"):
         PriorShift(target_mean=0.1).fit(proba, y)

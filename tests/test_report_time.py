@@ -100,7 +100,7 @@ def test_words_in_runs_have_the_order_of_the_file_and_it_is_said(tmp_path):
     (note,) = (note for note in table.notes if "order" in note)
     assert note == (
         "The periods of month are in the order of the file: pre, post. If this is not"
-        " their order in time, give it with --time-order."
+        " their chronological order, give it with --time-order."
     )
     table = read_table(
         tmp_path / "x.csv",

@@ -429,7 +429,7 @@ class Judge:
 
     def _impossible(self, words, text):
         n = len(self.table.proper_scores.impossible[self.model["name"]])
-        return n > 0 and words["happened"].startswith(f"{n:,} sample")
+        return n > 0 and words["happened"].startswith(f"{n:,} outcome")
 
     def _few_events(self, words, text):
         labels = self.table.labels
@@ -450,7 +450,7 @@ class Judge:
         fitted = PlattScaling(smooth_targets=False).fit(**rows)
         low, high = fitted.predict_proba(expit(np.array([-1.0, 1.0])))[:, 1]
         slope = (np.log(high / (1 - high)) - np.log(low / (1 - low))) / 2
-        is_over = "overestimated where" in text
+        is_over = "high scores are too high" in text
         return is_over == (slope < 1) and self._covers(words["slope"], slope / 100)
 
     def _do_not_take_at_face_value(self, words, text):
@@ -489,10 +489,11 @@ class Judge:
         return is_right and rarer < 5 * TOLERANCE
 
     def _cannot_tell(self, words, text):
-        between = re.search(r"between (-?[\d.]+) and (-?[\d.]+)", words["limits"])
+        between = re.search(r"([\d.]+) points? too low and ([\d.]+)", words["limits"])
         if between is None:  # the bias has no interval
             return True
         low, high = map(_number, between.groups())
+        low = -low
         slack = 0.5 if "." not in between[1] else 0.05
         if not low - slack <= 100 * self.truth.bias() <= high + slack:
             return False

@@ -65,9 +65,9 @@ def refuse_features(recalibrator, name="recalibrator"):
         if getattr(step, "_takes_features", False) and step.features is not None:
             kind = type(step).__name__
             raise ValueError(
-                f"{name} is {kind}(features={step.features!r}), which needs columns"
-                " beside the scores, but gets only scores here. Fit it to a table with"
-                " both, or use"
+                f"{name} is {kind}(features={step.features!r}), which needs columns in"
+                " addition to the scores, but gets only scores here. Fit it to a table"
+                " with both, or use"
                 f" RecalibratedClassifierCV(model, {kind}(features=...))."
             )
 

@@ -125,8 +125,8 @@ def censored_labels(
         raise ValueError(f"horizon must be a positive number, got {horizon!r}.")
     if censoring is not None and groups is not None:
         raise ValueError(
-            "censoring and groups are both given. groups only estimates the censoring:"
-            " omit one of them."
+            "censoring and groups are both given. groups is used only to estimate the"
+            " censoring: omit one of them."
         )
     happened = is_event & (times <= end)
     is_known = happened | (times > end)

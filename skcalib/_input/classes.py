@@ -290,7 +290,7 @@ def _order_hint(classes, sorted_classes, codes, name):
     if len(sorted_classes) < len(classes):
         return "Name each label once."
     if missing_values(classes).any():
-        return "Name no missing value."
+        return "Missing values cannot be named."
     hint = f"Pass {name}={sorted_classes.tolist()}"
     if len(classes) > 2:
         return (

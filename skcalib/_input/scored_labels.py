@@ -127,7 +127,7 @@ def check_scored_labels(
     """
     if y_proba is None:
         raise ValueError(
-            "y_proba must have shape (n,) or (n, n_classes), found None (), beside a"
+            "y_proba must have shape (n,) or (n, n_classes), found None (), with a"
             f" {type(y_true).__name__}. This function needs the score and the label of"
             " each row, but a BinStatistics contains only sums by bin."
         )
@@ -141,7 +141,7 @@ def check_scored_labels(
         if shape[0] == 1:
             warn(
                 f"y_true has shape {shape}, which is one sample with {shape[1]} labels:"
-                " if they belong to as many samples, pass y_true.ravel() and"
+                " if they belong to different samples, pass y_true.ravel() and"
                 " y_proba.ravel()."
             )
         scores, indicators, names = check_several_labels(

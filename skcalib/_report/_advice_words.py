@@ -8,6 +8,7 @@ from skcalib._report._phrases import (
     clip_words,
     from_words,
     gains,
+    group_words,
     limits_words,
     listed,
     points_digits,
@@ -15,7 +16,7 @@ from skcalib._report._phrases import (
 )
 from skcalib._verdicts import fixed, interval_words, rounded, rounded_up
 
-_NO_BRIER_GAIN = "; a gain in the Brier score is not measurable"
+_NO_BRIER_GAIN = "; no gain in the Brier score is measurable"
 
 
 def advice_claims(facts, is_usable, suggested_tolerance=None):
@@ -38,9 +39,7 @@ def advice_claims(facts, is_usable, suggested_tolerance=None):
         return [claim("cluster first", column=advice["needs_cluster"])]
     if advice["kind"] == "none":
         return [_nothing_to_do(facts, is_usable)]
-    size = interval_words(
-        *gains(advice, advice["log_loss"]), unit="%", level=OF_ESTIMATES
-    )
+    size = _percent_words(gains(advice, advice["log_loss"]))
     # The samples that gain and error are about, if not all.
     which = from_words(advice["since"])
     if advice["segments"]:
@@ -52,8 +51,8 @@ def advice_claims(facts, is_usable, suggested_tolerance=None):
             "gain",
             which=which,
             size=size,
-            brier=_brier_gain(facts.model),
-            clip=clip_words(facts.model),
+            brier=_no_brier_gain(facts.model),
+            clip=f"{_brier_first(facts.model)}{clip_words(facts.model)}",
         ),
     ]
     if advice["rows_needed"] is not None:
@@ -82,14 +81,42 @@ def _nothing_to_do(facts, is_usable):
     return claim(name, subject=facts.subject, since=since, most=words_of_gain)
 
 
-def _brier_gain(model):
+def _percent_words(sizes):
+    """Return a gain with its limits, as percentages, as text."""
+    return interval_words(*sizes, unit="%", level=OF_ESTIMATES)
+
+
+def _no_brier_gain(model):
     """Return a clause if the advised recalibrator's gain in the Brier score is known
     and not significant, else "".
+    """
+    row = _advised_row(model)
+    if row is None or row["brier_gain_low"] > 0 or row["brier_gain_high"] < 0:
+        return ""
+    return _NO_BRIER_GAIN
+
+
+def _brier_first(model):
+    """Return a clause on the gain in the Brier score, which goes before that in the
+    log-loss where this is clipped; an empty text if it is not, or without such a gain.
+    """
+    row = _advised_row(model)
+    if not clip_words(model) or row is None or row["brier_gain_low"] <= 0:
+        return ""
+    before, _ = best_of(model["recalibrators"])
+    saved = [row[key] for key in ("brier_gain", "brier_gain_low", "brier_gain_high")]
+    shares = [100 * value / before["brier"] for value in saved]
+    return f"the Brier score is lower by {_percent_words(shares)} and, "
+
+
+def _advised_row(model):
+    """Return the row of the advised recalibrator in the table of candidates; None if it
+    is not there, or without the gain in the Brier score.
     """
     advice = model["advice"]
     # Advice for the samples since a change is not in the table of candidates.
     if advice["since"] is not None:
-        return ""
+        return None
     for row in model["recalibrators"]:
         is_advised = (
             row["name"] == advice["recalibrator"]
@@ -97,9 +124,8 @@ def _brier_gain(model):
             and row.get("others") == advice["others"]
         )
         if is_advised and "brier_gain_low" in row:
-            is_significant = row["brier_gain_low"] > 0 or row["brier_gain_high"] < 0
-            return "" if is_significant else _NO_BRIER_GAIN
-    return ""
+            return row
+    return None
 
 
 def _samples_needed(facts):
@@ -230,7 +256,9 @@ def _recalibrate_some_segments(facts, verbs):
         each = "each fitted to its own samples"
     return claim(
         "recalibrate segments",
-        segments=listed(advice["segments"]),
+        segments=listed(
+            [group_words(name, advice["column"]) for name in advice["segments"]]
+        ),
         name=inner_name,
         each=f"{each}{from_words(advice['since'])}",
         subject=facts.subject,

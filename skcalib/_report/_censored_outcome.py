@@ -31,8 +31,7 @@ def check_outcome(label, time_to_event, event, horizon, weight):
         )
     if weight is not None:
         raise ReportError(
-            "--time-to-event makes weights of its own, for censored rows: omit"
-            " --weight."
+            "--time-to-event creates its own weights for censored rows: omit --weight."
         )
 
 

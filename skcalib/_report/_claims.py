@@ -12,10 +12,10 @@ _ONE_POINT = re.compile(r"(?<![\d.,])1 points")
 CLAIMS = {
     # What is worst, and what to do.
     "do not use the segment": (
-        "Do not use the {subject} of {segment} as they are: {size}{since}."
+        "Do not use the {subject} of {segment} as they are: they are {size}{since}."
     ),
-    "nor these segments": "Nor those of {segments}.",
-    "check more segments": "Check these before use, too: {segments}.",
+    "nor these segments": "Nor should you use those of {segments}.",
+    "check more segments": "Also check these before use: {segments}.",
     "check the segment": (
         "Check the {subject} of {segment} before use: they are {size}{since}."
     ),
@@ -24,37 +24,36 @@ CLAIMS = {
         "{Others} shown to be off, but the samples cannot tell whether {which}"
         " right to within {tolerance} points{needed}."
     ),
-    "segments cannot be told": (
-        "{none}for {number} groups the samples cannot tell{needed}."
+    "segments cannot be told": ("{none}for {number}, the samples cannot tell{needed}."),
+    "periods cannot be told": ("{none}for {number}, the samples cannot tell{needed}."),
+    "do not use": (
+        "Do not use the {subject} as they are: they are {size} on average{since}."
     ),
-    "periods cannot be told": (
-        "{none}for {number} periods the samples cannot tell{needed}."
-    ),
-    "do not use": "Do not use the {subject} as they are: {size} on average{since}.",
     "check": (
         "The {subject} are {size} on average{since}; {n} samples are too few to tell"
-        " whether this is more than {tolerance} points."
+        " whether this is more than {tolerance} points{needed}."
     ),
     "do not take at face value": (
         "Do not use the {subject} as they are: their mean absolute calibration error"
         " is {size}{direction}."
     ),
     "slope": (
-        "The calibration slope is {slope}: {apart}the event is {high} where {subject}"
-        " are high and {low} where they are low."
+        "The calibration slope is {slope}: {apart}high {subject} are {high} and low"
+        " ones {low}."
     ),
     "check the error": (
         "Check the {subject} before use: their mean absolute calibration error is"
-        " between {low} and {high} points ({level})."
+        " between {low} and {high} points ({level}){needed}."
     ),
     "usable": (
-        "The {subject} can be used as they are: right on average to within {limit}"
-        " points, with a mean absolute calibration error of at most {error} points."
+        "The {subject} can be used as they are: they are right on average to within"
+        " {limit} points, with a mean absolute calibration error of at most {error}"
+        " points."
     ),
     "right on average": (
-        "The {subject} are right on average to within {limit} points. Whether they are"
-        " right at every level, {n} samples cannot tell: the mean absolute calibration"
-        " error may be {tolerance} points or more{needed}."
+        "The {subject} are right on average to within {limit} points. {n} samples are"
+        " too few to tell whether they are right at every level: the mean absolute"
+        " calibration error may be {tolerance} points or more{needed}."
     ),
     "cannot tell": (
         "{n} samples are too few to tell whether the {subject} are right on average to"
@@ -62,14 +61,15 @@ CLAIMS = {
     ),
     # What else may do harm.
     "impossible": "{happened} Rely on the Brier score.",
-    "period off": "In {period} the {subject} are {size}{others}.",
+    "period off": "In {period}, the {subject} are {size}{others}.",
     "few events": (
         "Only {number} of {n} samples {what}: all numbers here are rough, and a few"
         " more such samples may change them."
     ),
     "late labels": (
-        "Look for the cause before refitting: the population, the product or treatment,"
-        " the definition of the event, the data, or labels that are late or missing."
+        "Before refitting, look for the cause: a change in the population, the product"
+        " or treatment, the data or the definition of the event, or labels that are"
+        " late or missing."
     ),
     "repeated key": (
         "No verdict yet: {n} samples share {values} values of {column}. Run the report"
@@ -77,8 +77,8 @@ CLAIMS = {
     ),
     "tolerance too large": (
         "The {subject} are {bias}{ratio}. {What} are rare ({frequency}), so almost any"
-        " {subject} would be right to within {tolerance} points: use --tolerance"
-        " {smaller} (in points)."
+        " {subject} would be right to within {tolerance} points: use a smaller"
+        " tolerance, such as --tolerance {smaller} (in points)."
     ),
     # The evidence.
     "means": "{What} is {mean}, and {frequency} {of}{bias}.",
@@ -88,7 +88,7 @@ CLAIMS = {
     ),
     "error of unknown uncertainty": (
         "The mean absolute calibration error is estimated at {size} points; its"
-        " uncertainty can be given only with --cluster {column}."
+        " uncertainty can be estimated only with --cluster {column}."
     ),
     "nothing but the shift": (
         "Apart from this shift, no miscalibration is detectable."
@@ -115,18 +115,17 @@ CLAIMS = {
         "The average over all samples ({bias}) hides the differences between groups."
     ),
     "changed": (
-        "From {since} on, {whose} are {after} on average; before, their average was"
-        " {before}."
+        "From {since} on, {whose} are {after} on average; before, they were {before} on"
+        " average."
     ),
     "trend": (
-        "From {first} to {last} a straight line fitted to the bias {rises} by {size}"
-        " ({pvalue} for no trend)."
+        "From {first} to {last}, a straight line fitted to the bias {rises} by {size};"
+        " the test of no trend gives {pvalue}."
     ),
     "dependent": (
-        "Samples that follow each other in time have similar errors: intervals are too"
-        " short by a factor of at least {factor}, and p-values are too small. If"
-        " samples of one day or one case belong together, name their column with"
-        " --cluster."
+        "Consecutive samples have similar errors: intervals are too short by a factor"
+        " of about {factor}, and p-values are too small. If samples of one day or one"
+        " case belong together, name their column with --cluster."
     ),
     # The advice.
     "too few to recalibrate": (
@@ -134,20 +133,20 @@ CLAIMS = {
     ),
     "cluster first": (
         "No recalibration is advised without --cluster {column}: values of {column}"
-        " repeat, so a recalibrator would be fitted to and judged on samples with the"
-        " same {column}."
+        " repeat, so a recalibrator would be judged on samples that share their"
+        " {column} with those it was fitted to."
     ),
     "leave": (
         "Leave the {subject} unchanged: no recalibrator is measurably better{since}"
         "{most}."
     ),
     "no recalibrator": (
-        "No recalibrator is measurably better{since}{most}, so none is advised: with"
-        " more labelled samples, one may be."
+        "No recalibrator is measurably better{since}{most}, so none is advised. More"
+        " labelled samples may change this."
     ),
     "shift classes": "{Shift} the class frequencies with PriorShift(){since}.",
     "shift": (
-        "{Shift} the base rate with PriorShift(){since}: it adds one number to all"
+        "{Shift} the base rate with PriorShift(){since}: it adds the same number to all"
         " log-odds."
     ),
     "recalibrate": "{Recalibrate} with {name}(){since}.",
@@ -159,7 +158,7 @@ CLAIMS = {
         "{Recalibrate} by {column} with {name}{since}: {whose}."
     ),
     "gain": (
-        "On held-out samples{which} {clip}the log-loss is lower by {size}{brier}. Fit"
+        "On held-out samples{which}, {clip}the log-loss is lower by {size}{brier}. Fit"
         " the recalibrator again when the model changes or a monitor"
         " (skcalib.monitoring) raises an alarm."
     ),
@@ -172,13 +171,13 @@ CLAIMS = {
         " tolerance of {tolerance} points{better}."
     ),
     "error left unclear": (
-        "This leaves{where} a mean absolute calibration error of {size}, which may not"
-        " be within the tolerance of {tolerance} points{better}. To find out, run the"
+        "This leaves{where} a mean absolute calibration error of {size}, which may"
+        " exceed the tolerance of {tolerance} points{better}. To find out, run the"
         " report on the recalibrated scores of new samples."
     ),
     "samples needed": (
-        "About {number} labelled samples are needed to keep nine tenths of its gain"
-        " over {simpler}."
+        "About {number} labelled samples are needed to achieve nine tenths of its"
+        " possible gain over {simpler}."
     ),
     # The sections of the page.
     "not told apart": (
@@ -200,7 +199,7 @@ CLAIMS = {
     ),
     "better than both": (
         "At a threshold of {threshold} %, acting on the scores is better than treating"
-        " all samples and better than treating none{cost}."
+        " all samples or none{cost}."
     ),
     "worse than one": (
         "At a threshold of {threshold} %, treating {other} would be better than acting"
@@ -215,8 +214,8 @@ CLAIMS = {
         " {change} the log-loss by {size}{clip}."
     ),
     "guarantee": (
-        "For example, with {n_bins} bins each recalibrated probability lies within"
-        " {epsilon} percentage points of {event} in its bin."
+        "For example, with {n_bins} bins, each recalibrated probability lies within"
+        " {epsilon} points of {event} in its bin."
     ),
     "no alarm": "No monitor raised an alarm.",
     "alarm": "{which} raised an alarm: {names}.",

@@ -61,8 +61,12 @@ def add_report_command(commands):
         metavar="NAME",
         help="table of a database, sheet of a workbook, or file in a ZIP archive",
     )
-    add("--query", metavar="SQL", help="in place of --table: a query of a database")
-    column("--label", help="column with the labels; optional if only one can be it")
+    add(
+        "--query",
+        metavar="SQL",
+        help="instead of --table: a query to run on a database",
+    )
+    column("--label", help="column with the labels; optional if only one qualifies")
     column(
         "--time-to-event",
         help=(
@@ -86,7 +90,7 @@ def add_report_command(commands):
         default=[],
         action="append",
         help=(
-            "column with the probability of the event, optional if only one can be it;"
+            "column with the probability of the event, optional if only one qualifies;"
             " repeat it for several models. For several classes, give a quoted pattern:"
             " 'p_*' matches one column per class, and the star stands for the class"
             " name"
@@ -143,7 +147,7 @@ def add_report_command(commands):
         "--time-format",
         metavar="FORMAT",
         help=(
-            "how times are written: a format of strptime such as %%d/%%m/%%Y, epoch or"
+            "how times are written: a strptime format such as %%d/%%m/%%Y, epoch or"
             " epoch-ms"
         ),
     )
@@ -151,14 +155,14 @@ def add_report_command(commands):
         "--time-order",
         metavar="PERIODS",
         help=(
-            "periods in chronological order, separated by commas, as pre,post; needed"
-            " for periods named by words"
+            "periods in chronological order, separated by commas, such as pre,post;"
+            " needed for periods whose names are words"
         ),
     )
     add(
         "--baseline",
         metavar="FILE",
-        help="earlier data with the same columns, to compare with",
+        help="earlier data with the same columns, for comparison",
     )
     add(
         "--unlabelled",
@@ -181,7 +185,7 @@ def add_report_command(commands):
         "--alternative",
         choices=("two-sided", "greater", "less"),
         default="two-sided",
-        help="alternative of the tests of a table of counts: greater means too many"
+        help="alternative hypothesis for a table of counts: greater means too many"
         " events",
     )
     add(

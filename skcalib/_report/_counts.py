@@ -200,7 +200,7 @@ def _summary(numbers, found):
     rate = percent_words(numbers["event_frequency"], numbers["n_samples"])
     expected = numbers["mean_score"] * numbers["n_samples"]
     lines = [
-        f"On average the scores are {bias_words(found)}:"
+        f"On average, the scores are {bias_words(found)}:"
         f" {fixed(expected, 1)} events were predicted, and"
         f" {count_words(round(numbers['n_events']))} of"
         f" {count_words(round(numbers['n_samples']))} samples had one ({rate})."

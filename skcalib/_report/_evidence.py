@@ -8,6 +8,7 @@ from skcalib._report._phrases import (
     OF_ESTIMATES,
     OF_VERDICTS,
     bias_words,
+    group_words,
     least,
     listed,
     points_digits,
@@ -172,7 +173,8 @@ def _worst_segments(column, off, rows):
     ordered = sorted(off, key=lambda row: -least(read_verdict(row["verdict"])))
     worst = []
     for row in ordered[:MOST_WORST]:
-        worst.append(f"{row['segment']} {bias_words(row['verdict'])}")
+        name = group_words(row["segment"], column)
+        worst.append(f"{name}, {bias_words(row['verdict'])}")
     return claim(
         "segments off",
         column=column,

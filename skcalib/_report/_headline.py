@@ -8,12 +8,15 @@ from skcalib._report._phrases import (
     MOST_WORST,
     OF_ESTIMATES,
     OF_VERDICTS,
+    between_words,
     from_words,
+    group_words,
     least,
     limit_words,
     limits_words,
     points_words,
     series,
+    share_of,
     size_words,
     verdict_words,
 )
@@ -97,7 +100,8 @@ class ModelFacts:
             if name in changed:
                 verdict = read_verdict(changed[name]["verdict_after"])
                 since = changed[name]["since"]
-            segments.append(GroupVerdict(name, verdict, since))
+            shown = group_words(name, row["column"])
+            segments.append(GroupVerdict(shown, verdict, since))
         return segments
 
     @property
@@ -138,7 +142,7 @@ def headline(facts):
     """
     claims = _worst(facts)
     slope = _slope_off(facts)
-    says_direction = "they are too" in claims[0].text  # too extreme, or too cautious
+    says_direction = claims[0].words.get("direction")  # too extreme, or too cautious
     if slope is not None and not says_direction:
         # It is worse than not to know, and less than what else is off.
         place = 0 if claims[0].name in _UNKNOWN else len(claims)
@@ -160,18 +164,18 @@ def _slope_off(facts):
             continue
         limits = (row["estimate"], row["low"], row["high"])
         side = side_words(
-            *limits[1:], above="under", below="over", neither="", reference=1.0
+            *limits[1:], above="low", below="high", neither="", reference=1.0
         )
         if side:
-            other = "over" if side == "under" else "under"
+            other = "high" if side == "low" else "low"
             return claim(
                 "slope",
                 subject=facts.subject,
                 slope=interval_words(*limits, level=OF_ESTIMATES),
                 # a curve may lie on one side of the diagonal
                 apart="apart from the bias, " if facts.overall.verdict.is_off else "",
-                high=f"{side}estimated",
-                low=f"{other}estimated",
+                high=f"too {side}",
+                low=f"too {other}",
             )
     return None
 
@@ -209,6 +213,7 @@ def _worst(facts):
         return [_error_off(facts)]
     if facts.error.kind == "off, size unclear":
         low, high = limits_words(facts.error)
+        limit = facts.tolerance_words
         return [
             claim(
                 "check the error",
@@ -216,10 +221,24 @@ def _worst(facts):
                 low=low,
                 high=high,
                 level=OF_ESTIMATES,
+                needed=_needed(
+                    facts.error, f" whether this is more than {limit} points"
+                ),
             )
         ]
     # 4. Nothing is off.
     return _nothing_found(facts)
+
+
+def _needed(verdict, what=""):
+    """Return a clause on the number of samples that are needed to tell `what`; empty if
+    none is known.
+    """
+    if verdict.n_needed is None:
+        return ""
+    number = rounded_up(verdict.n_needed)
+    samples = f"{number} samples" if what else number
+    return f"; at least {samples} are needed to tell{what}, {verdict.needed_if}"
 
 
 def _is_worse(worst, overall):
@@ -276,6 +295,7 @@ def _all_off(facts):
         since=from_words(facts.overall.since),
         n=facts.n,
         tolerance=facts.tolerance_words,
+        needed=_needed(overall),
     )
 
 
@@ -384,8 +404,10 @@ def _each_needs(verdicts):
     if not known:
         return ""
     most = max(known, key=lambda verdict: verdict.n_needed)
-    number = rounded_up(most.n_needed)
-    return f"; at least {number} of each are needed, {most.needed_if}"
+    samples = f"{rounded_up(most.n_needed)} samples"
+    if len(verdicts) > 1:
+        samples = f"{samples} of each"
+    return f"; at least {samples} are needed, {most.needed_if}"
 
 
 def _fine_bias(bias):
@@ -466,23 +488,19 @@ def _bias_unclear(facts):
         condition = f", {bias.needed_if}"
     if facts.model["advice"].get("recalibrator") is None:
         then = (
-            f"Keep the {facts.subject} unchanged for now and collect samples:"
-            f" {number} are needed to tell{condition}"
+            f"Keep the {facts.subject} unchanged for now and collect more samples:"
+            f" {number} are needed{condition}"
         )
     else:
         # The advice is to recalibrate now.
         capitalised = f"{number[0].upper()}{number[1:]}"
         then = (
             f"{capitalised} samples are needed to tell{condition}; the recalibration"
-            " below helps already"
+            " below already helps"
         )
     bias_limits = f"the bias has no interval, because {bias.reason}"
     if not bias.reason:
-        low, high = limits_words(bias)
-        bias_limits = (
-            f"the bias lies between {low} and {high} points ({OF_VERDICTS}; above 0 is"
-            " too high)"
-        )
+        bias_limits = f"they are {between_words(bias)}"
     return claim(
         "cannot tell",
         n=facts.n,
@@ -517,18 +535,13 @@ def _error_unclear(facts):
     """Return the claim that the scores are right on average, but that the samples
     cannot tell whether their calibration error is within the tolerance.
     """
-    error = facts.error
-    needed = ""
-    if error.n_needed is not None:
-        number = rounded_up(error.n_needed)
-        needed = f"; at least {number} are needed, {error.needed_if}"
     return claim(
         "right on average",
         subject=facts.subject,
         limit=limit_words(facts.bias),
         n=facts.n,
         tolerance=facts.tolerance_words,
-        needed=needed,
+        needed=_needed(facts.error),
     )
 
 
@@ -542,9 +555,9 @@ def _cannot_be_told(name, kind, verdicts):
     unclear = [verdict for verdict in verdicts if verdict.kind == "cannot tell"]
     if not unclear:
         return []
-    number = f"{len(unclear)} of {len(verdicts)}"
-    if len(unclear) == len(verdicts):
-        number = f"each of {len(verdicts)}"
+    number = f"{share_of(unclear, verdicts)} {kind}s"
+    if len(verdicts) == 1:
+        number = f"the only {kind}"
     none = ""
     if not any(verdict.is_off for verdict in verdicts):
         none = f"no {kind} is shown to be off, but "

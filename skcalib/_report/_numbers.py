@@ -279,9 +279,9 @@ def _paper(table, event_rows, model, seed):
         with warnings.catch_warnings():
             # The paragraph itself reports scores of exactly 0 and 1.
             warnings.filterwarnings("ignore", ".*exactly 0 or 1", UserWarning)
-            return str(
-                calibration_summary(event_rows.labels, event_rows.scores, **options)
-            )
+            found = calibration_summary(event_rows.labels, event_rows.scores, **options)
+            _, paragraph = str(found).split("\n")  # without the verdict
+            return paragraph
     except ValueError:  # one class only
         return None
 

@@ -160,7 +160,7 @@ def _data_sentence(numbers):
         weighted = f" of total weight {show.count(numbers['total_weight'])}"
     written = ""
     if numbers["modified"]:
-        written = f" of {numbers['modified']}"
+        written = f" (modified {numbers['modified']})"
     classes = numbers["classes"]
     if classes is None:
         frequency = show.percent(numbers["event_frequency"], numbers["n_rows"])
@@ -177,5 +177,7 @@ def _data_sentence(numbers):
     # That the event is assumed stands in the sentence about the rows.
     of_event = event_assumed(numbers["label"], numbers["event"])
     assumed = [text for text in numbers["assumed"] if text != of_event]
-    tolerance = f"Tolerance: {show.rounded(100 * numbers['tolerance'])} points."
+    points = show.rounded(100 * numbers["tolerance"])
+    unit = "percentage point" if points == "1" else "percentage points"
+    tolerance = f"Tolerance: {points} {unit}."
     return " ".join([size + about, *assumed, tolerance, *numbers["notes"]])

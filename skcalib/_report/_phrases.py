@@ -4,7 +4,14 @@ from math import isnan, nan
 
 from skcalib._report._judged import VERDICT_LEVEL, read_verdict
 from skcalib._report._samples import CONFIDENCE_LEVEL
-from skcalib._verdicts import decimals, fixed, interval_words, level_words, rounded
+from skcalib._verdicts import (
+    decimals,
+    fixed,
+    interval_words,
+    joined,
+    level_words,
+    rounded,
+)
 
 _MOST_NAMED = 5
 # How a log-loss is finite although an event of probability 0 happened.
@@ -25,7 +32,16 @@ def share_of(some, rows):
 
 def listed(names, most=_MOST_NAMED):
     """Return the first `most` names as text, and how many more there are."""
+    if len(names) <= most:
+        return joined(list(names))
     return series(names[:most], len(names))
+
+
+def group_words(name, column):
+    """Return the name of a group, after that of its column if it is a number, which
+    alone says nothing in a sentence.
+    """
+    return f"{column} {name}" if name.isdecimal() else name
 
 
 def best_of(rows):
@@ -64,7 +80,7 @@ def series(names, n_all, separator=", "):
     """
     shown = separator.join(names)
     if n_all > len(names):
-        shown += f" and {n_all - len(names)} more"
+        shown += f"{separator.rstrip(', ')} and {n_all - len(names)} more"
     return shown
 
 
@@ -136,7 +152,13 @@ def bias_words(record):
         side = "high" if found.estimate > 0 else "low"
         size = rounded(abs(100 * found.estimate))
         return f"{size} points too {side} (no interval, because {found.reason})"
-    # The samples cannot tell: the interval reaches from below 0 to above it.
+    return between_words(found)
+
+
+def between_words(found):
+    """Return the limits of a bias about which the samples cannot tell: they reach from
+    below 0 to above it.
+    """
     digits = points_digits(found)
     low, high = (fixed(abs(100 * limit), digits) for limit in (found.low, found.high))
-    return f"between {low} points too low and {high} too high ({OF_VERDICTS})"
+    return f"between {low} points too low and {high} points too high ({OF_VERDICTS})"

@@ -76,8 +76,8 @@ def reliability_picture(table, seed):
     caption += " The histogram at the bottom shows the scores."
     if table.clusters is not None:
         caption += (
-            " Intervals and band allow for clusters; a bin of fewer than about three"
-            " has no interval."
+            " Intervals and band allow for clusters; a bin with fewer than about three"
+            " clusters has no interval."
         )
     return Picture(svg, alt, caption)
 

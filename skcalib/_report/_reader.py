@@ -93,7 +93,7 @@ def opened(path, table=None, query=None):
         ) from error
     except UnicodeError as error:
         raise ReportError(
-            f"{name} is no table of text in the encoding that its first bytes state:"
+            f"{name} is not a text table in the encoding that its first bytes indicate:"
             " save it as CSV in UTF-8."
         ) from error
     except MemoryError as error:
@@ -233,8 +233,8 @@ class OpenedFile:
                 )
             elif len(header) == 1 and isinstance(self.source, CsvSource):
                 hint = (
-                    " If they are several, their separator is none of commas,"
-                    " semicolons, tabs, bars and blanks: use one of these."
+                    " If there are several columns, separate them by commas,"
+                    " semicolons, tabs, bars or blanks."
                 )
             raise ReportError(
                 f"{self.name} has no column {missing[0]!r}; its columns are {shown}."

@@ -126,7 +126,7 @@ def period_sentence(rows):
 
 def _counts(rows, key, kind):
     """Return a clause on how many groups or periods are off, fine and unclear, as in
-    "of 5 groups 1 is off (north), and the samples cannot tell about 4".
+    "1 of 5 groups is off (north); for the other 4, the samples cannot tell".
 
     `rows` are the dicts of the table of groups or periods; `key` is the key of a name
     in them; `kind` is "group" or "period".
@@ -142,7 +142,7 @@ def _counts(rows, key, kind):
         n_fine += verdict == "fine"
         n_unclear += verdict == "cannot tell"
     if n_unclear == n:
-        return f"the samples cannot tell about any of the {n} {kind}s"
+        return f"the samples cannot tell for any of the {n} {kind}s"
     # Pairs: how many groups have a finding, and the words for it.
     counts = []
     if off:
@@ -152,15 +152,14 @@ def _counts(rows, key, kind):
     first_count, first_words = counts[0]
     if first_count == n:
         return f"all {n} {kind}s are {first_words}"
-    clauses = []
-    for count, words in counts:
+    verb = "is" if first_count == 1 else "are"
+    clauses = f"{first_count} of {n} {kind}s {verb} {first_words}"
+    for count, words in counts[1:]:
         verb = "is" if count == 1 else "are"
-        clauses.append(f"{count} {verb} {words}")
+        clauses += f"; {count} {verb} {words}"
     if n_unclear:
-        clauses.append(f"the samples cannot tell about {n_unclear}")
-    last = clauses.pop()
-    comma = "," if len(clauses) > 1 else ""
-    return f"of {n} {kind}s {', '.join(clauses)}{comma} and {last}"
+        clauses += f"; for the other {n_unclear}, the samples cannot tell"
+    return clauses
 
 
 def class_sentence(rows):
@@ -282,7 +281,7 @@ def certificate_sentence(rows, of_classes):
         row = next((row for row in narrow if row["n_bins"] == 10), narrow[-1])
     else:
         row = min(rows, key=lambda row: row["conditional"])
-    event = "the frequency of the event"
+    event = "the event frequency"
     if of_classes:
         event = "the frequency with which the predicted class is right"
     epsilon = rounded(100 * row["conditional"])
@@ -299,8 +298,7 @@ def monitor_sentence(rows):
     named = []
     for row in with_alarm[:MOST_WORST]:
         named.append(
-            f"{row['group']} in {row['alarm_time']} (the change roughly at"
-            f" {row['change_time']})"
+            f"{row['group']} in {row['alarm_time']} (change near {row['change_time']})"
         )
     names = series(named, len(with_alarm), "; ")
     which = f"{len(with_alarm)} of {len(rows)} monitors"

@@ -242,7 +242,9 @@ class ExcelSource(InMemory):
                 self.percentages.add(column)
                 self.notes.append(f"Cells of {column} are percentages: 50 % is 0.5.")
         if first:
-            self.notes.append(f"Rows before the names of the columns: {first}.")
+            self.notes.append(
+                f"Rows left out before the names of the columns: {first}."
+            )
 
 
 def _percentage_cells(path, sheet, row):

@@ -28,8 +28,8 @@ _MARKS = (
 )
 _ENCODINGS = {
     "cp1252": (
-        "The text is not UTF-8 and was read as Windows-1252: with any other encoding,"
-        " accented letters are wrong."
+        "The text is not UTF-8 and was read as Windows-1252: if its encoding is another"
+        " one, accented letters are wrong."
     ),
     "utf-16": "The text is UTF-16.",
     "utf-16-le": "The text is UTF-16.",
@@ -150,8 +150,9 @@ def refuse_short_lines(path, layout, name):
             if len(values) < len(layout.header):
                 raise ReportError(
                     f"line {number + 1} of {name} has {len(values)} values for"
-                    f" {len(layout.header)} columns: between blanks it is unknown which"
-                    " one is missing. Write NA for it, or separate values by commas."
+                    f" {len(layout.header)} columns: between blanks, it is unclear"
+                    " which value is missing. Write NA for it, or separate values by"
+                    " commas."
                 )
 
 

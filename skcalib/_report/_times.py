@@ -24,9 +24,7 @@ _EPOCH = re.compile(r"\d{9,19}(\.\d+)?")  # seconds from 1973 on, up to nanoseco
 _SPREADSHEET = re.compile(r"[34]\d{4}(\.\d+)?")  # days of 1982 to 2036
 _LAST_YEAR = 2200  # of times that are believed
 _EPOCHS = {"epoch": "s", "epoch-ms": "ms"}
-_TIME_FORMATS = (
-    "--time-format: a format of strptime such as %d/%m/%Y, epoch or epoch-ms"
-)
+_TIME_FORMATS = "--time-format: a strptime format such as %d/%m/%Y, epoch or epoch-ms"
 _MONTHS = (
     "jan",
     "feb",
@@ -120,7 +118,7 @@ def named_periods(column, name, time_order=None, time_format=None):
     time_order : list of str, default=None
         The periods in the order of time, as the user gives them.
     time_format : str, default=None
-        How times are written: a format of strptime, "epoch" or "epoch-ms".
+        How times are written: a strptime format, "epoch" or "epoch-ms".
 
     Returns
     -------
@@ -197,7 +195,7 @@ def _periods_in_runs(period_of_row, periods, name):
         )
     note = (
         f"The periods of {name} are in the order of the file: {shown(order, most=12)}."
-        " If this is not their order in time, give it with --time-order."
+        " If this is not their chronological order, give it with --time-order."
     )
     return Periods(period_of_row, order, note)
 
@@ -223,9 +221,9 @@ def _parsed(values, name, time_format):
     years = times.year
     if unit is not None and (years.max() == 1970 or years.max() > _LAST_YEAR):
         raise ReportError(
-            f"--time-format {time_format} makes the year {years[0]} of {values[0]!s} in"
-            f" column {name!r}: the numbers may be in another unit, seconds (epoch) or"
-            " milliseconds (epoch-ms)."
+            f"--time-format {time_format} turns {values[0]!s} in column {name!r} into"
+            f" the year {years[0]}: the numbers may be in another unit, seconds (epoch)"
+            " or milliseconds (epoch-ms)."
         )
     if unit is not None:
         reader = f'pd.to_datetime({{}}, unit="{unit}")'

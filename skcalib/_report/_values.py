@@ -250,9 +250,9 @@ def refuse_unclear_scale(column, name, *, is_percentage):
         is_called_one = _PERCENT_NAME.search(name) is not None
         if is_called_one and not is_percentage and np.any(known > 0):
             raise ReportError(
-                f"column {name!r} is named as a percentage, but its values lie between"
-                f" {known.min():.6g} and {known.max():.6g}: state their scale with"
-                " --scores percent or --scores probability."
+                f"column {name!r} is named like a percentage, but its values lie"
+                f" between {known.min():.6g} and {known.max():.6g}: state their scale"
+                " with --scores percent or --scores probability."
             )
         return
     with np.errstate(invalid="ignore"):

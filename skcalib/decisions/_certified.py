@@ -42,9 +42,9 @@ _ROUTE = (
     "Let the small model answer where its confidence is at least {t}, and the large"
     " model elsewhere"
 )
-_ANSWERED = "answered ({share})"
-_PREDICTED = "predicted to be events ({share})"
-_LEFT = "left to the small model ({share})"
+_ANSWERED = "({share}) are answered"
+_PREDICTED = "({share}) are predicted to be events"
+_LEFT = "({share}) are left to the small model"
 
 
 class _Texts(NamedTuple):
@@ -89,9 +89,9 @@ PROMISES = {
     ),
     "precision": _Texts(
         _EVENT,
-        "at least {target} of the predicted events are events",
+        "at least {target} of the predicted events occur",
         _PREDICTED,
-        "and {w} of them are not",
+        "{w} of them wrongly",
     ),
     "recall": _Texts(
         _EVENT,
@@ -103,7 +103,7 @@ PROMISES = {
         _EVENT,
         "at most {target} of the non-events are predicted to be events",
         _PREDICTED,
-        "and {w} of them are not",
+        "{w} of them wrongly",
     ),
     "accuracy": _Texts(
         _EVENT,
@@ -115,7 +115,7 @@ PROMISES = {
         _ROUTE,
         "at most {target} of the answers are lost compared with the large model alone",
         _LEFT,
-        "and {w} more correct answers are lost than gained",
+        "{w} more correct answers are lost than gained",
     ),
 }
 # Guarantees about the predicted class, and those about an event.
@@ -127,14 +127,14 @@ OF_ONE_MODEL = ANSWERS + EVENTS
 # Why no threshold was found, by the field `reason`.
 _REASONS = {
     "few_rows": (
-        "There are too few samples: even without an error among them, no threshold"
+        "There are too few samples: even if none of them were an error, no threshold"
         " would pass the test."
     ),
     "start": (
-        "Other thresholds would meet the target, but the search does not reach them. It"
-        " starts where the scores predict success, and there the scores are"
-        " overconfident. Recalibrate them on other samples, or pass start=, fixed"
-        " before the labels of these samples are seen."
+        "Other thresholds would meet the target, but the search does not reach them: it"
+        " starts where the scores predict success, and there they are overconfident."
+        " Recalibrate them on other samples, or pass a start= that was chosen before"
+        " the labels of these samples were seen."
     ),
     "sequence": (
         "Other thresholds would meet the target, but the tests go from strict to"
@@ -318,14 +318,14 @@ class CertifiedThreshold(ResultTable):
         claims = []
         for promise, target in zip(promises, as_tuple(self.target), strict=True):
             claims.append(PROMISES[promise].claim.format(target=level_words(target)))
-        guaranteed = f"with {level} confidence, {joined(claims)}."
+        guaranteed = joined(claims)
         if self.found:
             rule = PROMISES[promises[0]].rule.format(t=shown_threshold(self.threshold))
-            lines = [f"{rule}: {guaranteed}", self._seen()]
+            lines = [f"{rule}: with {level} confidence, {guaranteed}.", self._seen()]
         else:
             lines = [
-                f"No threshold was found on these {self.n_samples:,} samples at which,"
-                f" {guaranteed}",
+                f"No threshold was found: with these {self.n_samples:,} samples, none"
+                f" guarantees with {level} confidence that {guaranteed}.",
                 self._why_not(),
             ]
         return "\n".join([*lines, conditions_words(self.assumptions)])
@@ -342,15 +342,15 @@ class CertifiedThreshold(ResultTable):
                 numbers_wrong.append(phrase)
         share = percent_words(self.accepted, self.n_samples)
         accepted = PROMISES[promises[0]].accepted.format(share=share)
-        # The errors of recall and accuracy are not among the accepted rows, of which
-        # the sentence speaks so far: a semicolon separates them.
-        link = "; " if promises[0] in ("recall", "accuracy") else ", "
+        # These errors are not among the accepted rows, of which the sentence speaks so
+        # far: a semicolon separates them.
+        link = "; " if promises[0] in ("recall", "accuracy", "routing") else ", "
         clusters = ""
         if self.n_clusters is not None:
             clusters = f" in {self.n_clusters:,} clusters"
         return (
             f"Of {self.n_samples:,} calibration samples{clusters},"
-            f" {self.n_accepted:,} are {accepted}{link}{'; '.join(numbers_wrong)}."
+            f" {self.n_accepted:,} {accepted}{link}{'; '.join(numbers_wrong)}."
         )
 
     def _why_not(self):

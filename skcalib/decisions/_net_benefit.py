@@ -112,10 +112,10 @@ class NetBenefit(ResultTable):
         frequency = percent_words(self.event_frequency, self.n_samples)
         thresholds = "threshold" if len(self) == 1 else "thresholds"
         lines = [
-            f"Better than {against} {self._where(self.low > 0)}, worse"
+            f"Net benefit: better than {against} {self._where(self.low > 0)}, worse"
             f" {self._where(self.high < 0)} ({level}).",
             *self._largest(),
-            f"Net benefit at {len(self)} {thresholds}, from"
+            f"Computed at {len(self)} {thresholds}, from"
             f" {count_words(self.n_samples)} samples with {frequency} events.",
         ]
         reasons = self.reason[self.reason != ""].tolist()

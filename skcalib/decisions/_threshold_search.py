@@ -56,8 +56,8 @@ CLUSTERED = (
     " and none has more than {most:,} samples, the size of the largest one here."
 )
 _EXACT_IN_EITHER_ORDER = (
-    "Exact given the scores before the map: it keeps or reverses the order of the"
-    " samples, and each order has half of the level."
+    "Exact given the scores before the map: the map keeps or reverses the order of the"
+    " samples, and each order is tested at half of the level."
 )
 _NOT_EXACT = (
     "The tests are exact for a map that does not depend on these labels; for a map that"

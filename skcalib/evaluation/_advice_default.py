@@ -18,7 +18,7 @@ def why_not_the_default(search, chosen, since=None):
     samples = search.samples
     if StackedRecalibrator not in samples.kinds:
         return (
-            "Recalibrator(), the default method, was not compared: with so many scores"
+            "Recalibrator(), the default method, was not compared: with so many scores,"
             " it takes too long to fit."
         )
     default = Recalibrator(classes=np.arange(max(samples.n_columns, 2)))
@@ -34,11 +34,11 @@ def why_not_the_default(search, chosen, since=None):
     elif chosen == UNCHANGED:
         reason = (
             "a gain of half a standard error is enough for it (its own estimate is"
-            f" {_nats(default.gain_)}), whereas a step is advised only with p < 0.05"
+            f" {_nats(default.gain_)}), whereas the advice requires p < 0.05"
         )
     elif is_unchanged:
         reason = (
-            "it tries only a mixture of recalibrators, which needs more samples and"
+            "it considers only a mixture of recalibrators, which needs more samples and"
             f" gains {_nats(default.gain_)}"
         )
     else:
@@ -63,6 +63,6 @@ def _as_good(search, chosen):
             rival = candidate
     gain, pvalue = search.evidence(chosen, rival)
     return (
-        f"{chosen.name} is simpler and as good, since the gain of {rival.name}"
-        f" over it is {_nats(gain)}, {pvalue_words(pvalue)}"
+        f"{chosen.name} is simpler and as good, since the gain of {rival.name} over it"
+        f" is not detectable: {_nats(gain)}, {pvalue_words(pvalue)}"
     )

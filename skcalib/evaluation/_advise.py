@@ -26,6 +26,7 @@ from skcalib._input.scalars import check_number
 from skcalib._input.scored_labels import check_scored_labels
 from skcalib._verdicts import (
     interval_words,
+    joined,
     level_words,
     pvalue_words,
     rounded,
@@ -45,6 +46,7 @@ from skcalib.evaluation._advice_search import (
 from skcalib.evaluation._cross_validate import UNCALIBRATED
 from skcalib.evaluation._mean import mean_interval
 from skcalib.metrics import calibration_error, calibration_error_interval
+from skcalib.monitoring._change import shift_words
 
 _CONFIDENCE_LEVEL = 0.9
 # Larger sets are sampled: gains are known well enough from this number of samples. With
@@ -216,16 +218,17 @@ class Advice(ResultTable):
             low, high = (rounded_up(number) for number in self.n_needed)
             number = low if low == high else f"{low} to {high}"
             lines.append(
-                f"About {number} labelled samples are needed to keep nine tenths of the"
-                " gain of the last step."
+                f"About {number} labelled samples are needed to achieve nine tenths of"
+                " the possible gain of the last step."
             )
         for change in self.changes:
-            whose = "the scores" if change.group is None else f"those of {change.group}"
-            size = interval_words(*change.shift, scale=100, unit="points", signed=True)
+            whose = "the scores"
+            if change.group is not None:
+                whose = f"the scores of {change.group}"
             lines.append(
-                f"From {change.since} on, the calibration of {whose} differs from"
-                f" before: at equal probabilities, events are more frequent by {size},"
-                f" adjusted {pvalue_words(change.adjusted_pvalue)}."
+                f"From {change.since} on, {whose} are calibrated differently from"
+                f" before: {shift_words(change.shift)}, adjusted"
+                f" {pvalue_words(change.adjusted_pvalue)}."
             )
         if self.default:
             lines.append(self.default)
@@ -252,7 +255,7 @@ class Advice(ResultTable):
                 what = "Shift the base rate with PriorShift()"
         elif step.others == "unchanged":
             what = (
-                f"Recalibrate {', '.join(step.segments)} of {step.column} with"
+                f"Recalibrate {joined(step.segments)} of {step.column} with"
                 f" {step.name}; the other samples keep their scores"
             )
         else:
@@ -260,7 +263,7 @@ class Advice(ResultTable):
         fitted = ""
         if self.since is not None:
             fitted = f", fitted to the samples from {self.since} on"
-        gained = f"this saves {_gain_words(self.gain)} of log-loss on held-out data"
+        gained = f"on held-out data, this saves {_gain_words(self.gain)} of log-loss"
         if len(self.steps) == 1:
             gained = f"{gained}, {pvalue_words(step.pvalue)}"
         return f"{what}{fitted}: {gained}."
@@ -276,7 +279,10 @@ class Advice(ResultTable):
             "off": "more than",
         }.get(judged, "possibly more than")
         size = interval_words(
-            *self.error_left, scale=100, unit="points", level=level_words(0.9)
+            *self.error_left,
+            scale=100,
+            unit="percentage points",
+            level=level_words(0.9),
         )
         return (
             f"This leaves a mean absolute calibration error of {size}, {compared} the"

@@ -29,12 +29,13 @@ from skcalib._verdicts import (
     interval_words,
     level_words,
     rounded,
+    side_words,
 )
-from skcalib.metrics._slope import is_inner
+from skcalib.metrics._slope import extreme_words, is_inner
 
 _QUANTITIES = ("observed_expected", "intercept", "slope")
 _WORDS = {
-    "observed_expected": "Observed over expected events",
+    "observed_expected": "Ratio of observed to expected events",
     "intercept": "Calibration in the large",
     "slope": "Calibration slope",
 }
@@ -115,7 +116,7 @@ class CalibrationByCluster(ResultTable):
         """Return the sentence on the ratio over all samples."""
         name = "population_observed_expected"
         ratio, low, high = self.pooled[name]
-        lead = "Observed over expected events over all samples"
+        lead = "Ratio of observed to expected events over all samples"
         if name in self.not_pooled:
             return (
                 f"{lead}: {rounded(ratio, 3)}, without limits: {self.not_pooled[name]}."
@@ -134,11 +135,22 @@ class CalibrationByCluster(ResultTable):
         _, new_low, new_high = self.prediction[name]
         digits = decimals(low, high)
         where = "on average" if name == "slope" else "in the median cluster"
+        of_log = " of the logarithm" if name == "observed_expected" else ""
         text = (
             f"{_WORDS[name]}: {interval_words(mean, low, high, level=level)} {where};"
-            f" in a new cluster {fixed(new_low, digits)} to {fixed(new_high, digits)};"
-            f" between clusters tau = {rounded(self.between[name], 2)}."
+            f" {fixed(new_low, digits)} to {fixed(new_high, digits)} in a new cluster;"
+            f" standard deviation{of_log} between clusters (tau)"
+            f" {rounded(self.between[name], 2)}."
         )
+        if name == "observed_expected":
+            text += side_words(
+                low,
+                high,
+                reference=1.0,
+                above=" The probabilities are too low.",
+                below=" The probabilities are too high.",
+                neither=" No deviation of the ratio from 1 is detectable.",
+            )
         if name in self.not_pooled:
             text = f"{text} {self.not_pooled[name]}"
         return text
@@ -266,9 +278,9 @@ def calibration_by_cluster(
     n_extreme = np.count_nonzero(~is_inner(data.scores[rows]))
     if n_extreme:
         warn(
-            f"{n_extreme:,} scores are exactly 0 or 1; for the slopes, they are clipped"
-            " by 2^-52. For a slope without them, see inner_slope in the"
-            " calibration_summary of each cluster."
+            f"{extreme_words(n_extreme)}, clipped to 2^-52 for the slopes. For a slope"
+            " without such scores, see inner_slope in the calibration_summary of each"
+            " cluster."
             f"{see('extreme-scores')}"
         )
     fits = []

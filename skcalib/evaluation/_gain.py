@@ -74,11 +74,11 @@ class RecalibrationGains(ResultTable):
         gain, low, high = self.gain[k], self.low[k], self.high[k]
         if np.isnan(low):
             return (
-                f"Whether {name} lowers the {loss} (by {rounded(gain)}) cannot be"
-                f" determined: {self.reason[k]}."
+                f"Whether {name} lowers the {loss} on held-out data (gain"
+                f" {rounded(gain)}) cannot be determined: {self.reason[k]}."
             )
         pvalue = self.adjusted_pvalue[k]
-        finding = f"{name} does not change the {loss} detectably on held-out data: gain"
+        finding = f"{name} does not detectably change the {loss} on held-out data: gain"
         if pvalue <= 0.05 and not low <= 0 <= high:
             verb = "lowers" if gain > 0 else "raises"
             finding = f"{name} {verb} the {loss} on held-out data by"

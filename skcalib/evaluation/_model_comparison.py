@@ -163,20 +163,21 @@ class ModelComparison(ResultTable):
                 self.metric, self.estimate, self.low, self.high, strict=True
             ):
                 size = interval_words(*interval, level=level)
-                sentences.append(f"The {metric} of {self.reference} is {size}.")
+                sentences.append(f"The {metric} of '{self.reference}' is {size}.")
         for k, model in enumerate(self.model):
             if model != self.reference:
                 sentences.append(self._sentence(k))
         for model, positions in self.impossible.items():
             if len(positions):
-                sentences.append(f"{model}: {impossible_words(len(positions))}")
+                sentences.append(f"'{model}': {impossible_words(len(positions))}")
         return "\n".join(sentences)
 
     def _sentence(self, k):
         """Return a sentence on whether the model of line k differs from the
         reference.
         """
-        model = self.model[k]
+        model = f"'{self.model[k]}'"
+        reference = f"'{self.reference}'"
         metric = self.metric[k]
         difference = self.difference[k]
         low = self.difference_low[k]
@@ -185,25 +186,25 @@ class ModelComparison(ResultTable):
         side = "lower" if difference < 0 else "higher"
         if np.isnan(low) and pvalue <= 0.05:
             return (
-                f"{model} has a {side} {metric} than {self.reference}, adjusted"
+                f"{model} has a {side} {metric} than {reference}, adjusted"
                 f" {pvalue_words(pvalue)}; by how much cannot be determined:"
                 f" {self.reason[k]}."
             )
         if np.isnan(low):
             return (
-                f"Whether {model} differs in {metric} from {self.reference} (difference"
+                f"Whether {model} differs from {reference} in {metric} (difference"
                 f" {rounded(difference)}) cannot be determined: {self.reason[k]}."
             )
-        finding = f"does not differ detectably in {metric} from {self.reference}:"
+        finding = f"does not differ detectably from {reference} in {metric}: difference"
         if pvalue <= 0.05 and low <= 0 <= high:
             # The test knows the law of few labels, which the interval approximates.
             finding = (
-                f"differs in {metric} from {self.reference} according to the test, but"
-                " not to the interval:"
+                f"differs from {reference} in {metric} according to the test, but not"
+                " to the interval: difference"
             )
         elif pvalue <= 0.05:
             # Words say which is better, so that the size has no sign.
-            finding = f"has a {side} {metric} than {self.reference} by"
+            finding = f"has a {side} {metric} than {reference} by"
             low, high = sorted((abs(low), abs(high)))
             difference = abs(difference)
         level = level_words(self.confidence_level)

@@ -72,9 +72,9 @@ class ValidationSampleSize(ResultTable):
                 needed[name] = getattr(self, name)
         largest = max(needed, key=needed.get)
         lines = [
-            f"{self.n:,} samples with about {self.n_events:,} events are needed at an"
-            f" event frequency of {rounded(self.event_frequency)};"
-            f" {_WORDS[largest]} needs the most.",
+            f"For the requested precision, {self.n:,} samples with about"
+            f" {self.n_events:,} events are needed (event frequency"
+            f" {rounded(self.event_frequency)}); {_WORDS[largest]} needs the most.",
         ]
         for name, n in needed.items():
             lines.append(f"- {_WORDS[name]}: {count_words(n)}")

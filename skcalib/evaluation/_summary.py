@@ -39,8 +39,10 @@ from skcalib._verdicts import (
 from skcalib.evaluation._summary_numbers import OF_ROWS, SummaryRows
 from skcalib.metrics._slope import (
     coefficient,
+    extreme_words,
     not_estimable,
     rows_and_clusters,
+    slope_findings,
     slope_fit,
 )
 
@@ -59,7 +61,7 @@ _WORDS = {
     "auc": "the area under the ROC curve",
 }
 _NAMES = {
-    "observed_expected": "Observed over expected events",
+    "observed_expected": "Ratio of observed to expected events",
     "intercept": "Calibration in the large",
     "slope": "Calibration slope",
     "ici": "ICI",
@@ -77,8 +79,8 @@ _QUANTILES = {"ici": None, "e50": 0.5, "e90": 0.9, "emax": 1.0}
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CalibrationSummary(ResultTable):
-    """Statistics usually reported for a model, mostly with intervals. ``print`` formats
-    them as a paragraph for a paper.
+    """Statistics usually reported for a model, mostly with intervals. ``print`` gives a
+    verdict on calibration and, in the second line, a paragraph for a paper.
 
     Parameters
     ----------
@@ -168,6 +170,28 @@ class CalibrationSummary(ResultTable):
         return columns
 
     def _sentences(self):
+        """Return the verdict, and the paragraph below it."""
+        return f"{self._verdict()}\n{self._paragraph()}"
+
+    def _verdict(self):
+        """Return what the limits of slope and intercept say, or else their test."""
+        findings = slope_findings(self.slope, self.intercept)
+        if findings:
+            return f"Miscalibrated: the scores are {joined(findings)}."
+        if np.isnan(self.joint_pvalue):
+            return "Whether the scores are calibrated cannot be tested."
+        shown = pvalue_words(self.joint_pvalue)
+        if self.joint_pvalue < 1 - self.confidence_level:
+            return (
+                "Miscalibrated: the joint test rejects intercept 0 and slope 1"
+                f" ({shown})."
+            )
+        return (
+            "No miscalibration is detectable by the joint test of intercept 0 and slope"
+            f" 1 ({shown})."
+        )
+
+    def _paragraph(self):
         """Return the numbers as a paragraph for a paper, with the items of the
         TRIPOD+AI checklist that it covers.
         """
@@ -198,8 +222,8 @@ class CalibrationSummary(ResultTable):
         )
         if self.n_extreme:
             text += (
-                f"{count_words(self.n_extreme)} scores are exactly 0 or 1, clipped to"
-                f" 2^-52 in the slope; without them it is {_shown(self.inner_slope)}. "
+                f"{extreme_words(self.n_extreme)}, clipped to 2^-52 for the slope;"
+                f" without such scores, it is {_shown(self.inner_slope)}. "
             )
         text += self._outside_words()
         if self.n_clusters:
@@ -500,9 +524,9 @@ def _without_extremes(task, rows, is_extreme, slope):
             rows.cluster,
         )
         warn(
-            f"{np.count_nonzero(is_extreme):,} scores are exactly 0 or 1. Clipped to"
-            f" 2^-52 they affect the slope of {rounded(slope.estimate)};"
-            f" without them it is {_shown(inner_slope)}: see inner_slope."
+            f"{extreme_words(np.count_nonzero(is_extreme))}, clipped to 2^-52, which"
+            f" affects the slope of {rounded(slope.estimate)}; without such scores, it"
+            f" is {_shown(inner_slope)}: see inner_slope."
             f"{see('extreme-scores')}"
         )
     return _joint(task, rows), inner_slope, {}

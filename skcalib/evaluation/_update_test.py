@@ -27,6 +27,11 @@ _DONE = {
     "slope": "Update intercept and slope",
     "features": "Update intercept, slope and features",
 }
+# What the last step does, where a simpler one is chosen.
+_MORE = {
+    "slope": "updating intercept and slope",
+    "features": "updating intercept, slope and features",
+}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -65,11 +70,11 @@ class UpdateTest(ResultTable):
         if k == len(steps) - 1:
             simpler = pvalue_words(self.pvalue[:-1].max())
             return f"{done}: every simpler step is rejected (largest {simpler})."
-        found = f"the step '{last}' brings no detectable improvement"
+        found = f"{_MORE[last]} brings no detectable improvement"
         sentence = f"{done}: {found} ({pvalue_words(self.pvalue[k])})."
         if k > 0:
             before = pvalue_words(self.pvalue[k - 1])
-            sentence += f" The step '{steps[k - 1]}' is rejected ({before})."
+            sentence += f" The simpler step '{steps[k - 1]}' is rejected ({before})."
         return sentence
 
 

@@ -49,17 +49,17 @@ class WeightDescription(ResultRecord):
         if self.form == "constant":
             return "All weights are equal: each sample counts once."
         if self.form == "declared":
-            return "Each sample has a known weight for either label."
+            return "The weight that each sample has with either label is known."
         if self.form == "label":
             return (
-                f"The weight is {rounded(self.with_event)} for all samples with the"
-                f" event and {rounded(self.without_event)} for all others: the labels"
-                " are assumed to have been sampled, with importance weights."
+                f"Samples with the event have weight {rounded(self.with_event)}, all"
+                f" others {rounded(self.without_event)}: the weights are treated as"
+                " importance weights that correct for sampling by label."
             )
         return (
             "The weights are importance weights that may depend on the label: intervals"
-            f" rest on observed residuals and need {count_words(FEWEST_EVENTS)}"
-            " effective events."
+            " are based on the observed residuals and need at least"
+            f" {count_words(FEWEST_EVENTS)} effective events."
         )
 
 

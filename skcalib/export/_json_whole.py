@@ -93,7 +93,7 @@ def _pairs(estimator):
         if model.feature_keys:
             raise ValueError(
                 "RecalibratedClassifierCV cannot be written as JSON: its"
-                f" {type(model.recalibrator).__name__} takes features beside the"
+                f" {type(model.recalibrator).__name__} takes features besides the"
                 " scores. Write the recalibrator alone:"
                 " model.calibrated_classifiers_[0].recalibrator."
             )

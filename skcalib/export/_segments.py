@@ -36,7 +36,7 @@ def refuse_features(pairs):
     for segment, recalibrator in pairs:
         if getattr(recalibrator, "features", None) is not None:
             raise ValueError(
-                f"The map of the group {segment!r} takes features beside the score:"
+                f"The map of the group {segment!r} takes features besides the score:"
                 " write it alone, or write the dict with to_sql."
             )
 

@@ -65,8 +65,9 @@ def smallest_scores(recalibrator, probabilities):
         )
     if getattr(recalibrator, "features", None) is not None:
         raise ValueError(
-            f"{name}(features=...) gives a score other probabilities where the features"
-            f" differ: no unique score belongs to a probability. {_WAY_OUT}"
+            f"{name}(features=...) gives the same score different probabilities for"
+            " different features, so no unique score belongs to a probability."
+            f" {_WAY_OUT}"
         )
     if getattr(recalibrator, "randomize", False):
         raise ValueError(
@@ -129,7 +130,7 @@ def _increasing_values(values, grid, name):
     values = np.maximum.accumulate(values)
     if values[0] == values[-1]:
         raise ValueError(
-            f"The map of {name} is flat: every score has the probability"
+            f"The map of {name} is constant: every score has the probability"
             f" {values[0]:.6g}."
         )
     return values

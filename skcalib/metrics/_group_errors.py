@@ -39,8 +39,8 @@ class GroupErrors(dict):
             return "No group has samples."
         worst = max(self, key=self.get)
         return (
-            f"Largest calibration error of {len(self)} groups:"
-            f" {rounded(self[worst])}, of {worst}."
+            f"Largest calibration error among {len(self)} groups:"
+            f" {rounded(self[worst])}, in {worst}."
         )
 
     def __repr__(self):

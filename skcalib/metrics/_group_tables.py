@@ -129,14 +129,14 @@ class GroupCalibration(ResultTable):
         level = self._level_words()
         if self.alternative == "two-sided":
             judged = Verdict("off", self.bias[k], low, high, self.n[k], tolerance=0.0)
-            size = judged.words(scale=100, unit="points", level=level)
+            size = judged.words(scale=100, unit="percentage points", level=level)
         else:
             # A one-sided test has one limit; the other is the largest possible bias.
             side = "high" if low > 0 else "low"
             least = 100 * max(low, -high)
             size = (
-                f"{rounded(100 * abs(self.bias[k]))} points too {side} ({level}: at"
-                f" least {rounded(least)})"
+                f"{rounded(100 * abs(self.bias[k]))} percentage points too {side}"
+                f" ({level}: at least {rounded(least)})"
             )
         return f"{self.group[k]}, {size}"
 
@@ -151,7 +151,7 @@ class GroupCalibration(ResultTable):
             return f"{lead}."
         most = rounded_outwards(100 * np.nanmax(limits))
         return (
-            f"{lead}, but a bias of up to {most} points is possible"
+            f"{lead}, but a bias of up to {most} percentage points is possible"
             f" ({self._level_words()})."
         )
 

@@ -28,6 +28,7 @@ from skcalib._rows.blocks import condensed, taken, weights_or_ones
 from skcalib._rows.links import log_odds
 from skcalib._solvers.logistic import fit_logistic
 from skcalib._verdicts import (
+    count_words,
     interval_words,
     joined,
     level_words,
@@ -74,7 +75,7 @@ class CalibrationSlopeIntercept(ResultRecord):
         if findings:
             text += f": the scores are {joined(findings)}"
         elif not (slope.reason or intercept.reason):
-            text += ": no deviation is detectable"
+            text += ": no deviation from 1 and 0 is detectable"
         reasons = dict.fromkeys(filter(None, (slope.reason, intercept.reason)))
         return "\n".join([f"{text}.", *(f"No interval: {why}." for why in reasons)])
 
@@ -269,18 +270,31 @@ def _warn_of_extremes(task, slope, confidence_level, weight_type, cluster):
         labels=task.labels[inner],
         sample_weight=taken(task.sample_weight, inner),
     )
-    found = "without them, there is no slope"
+    found = "without such scores, there is no slope"
     if inner.any() and not not_estimable(others):
         if cluster is not None:
             cluster = cluster_codes(cluster[inner])
         alone = coefficient(others, "slope", confidence_level, weight_type, cluster)
         if abs(alone.estimate - slope) <= _NEGLIGIBLE * (alone.high - alone.low):
             return
-        found = f"without them, it is {interval_words(*alone)}"
+        found = f"without such scores, it is {interval_words(*alone)}"
     warn(
-        f"{np.count_nonzero(~inner):,} scores are exactly 0 or 1. Clipped to 2^-52 they"
-        f" affect the slope of {rounded(slope)}; {found}.{see('extreme-scores')}"
+        f"{extreme_words(np.count_nonzero(~inner))}, clipped to 2^-52, which affects"
+        f" the slope of {rounded(slope)}; {found}.{see('extreme-scores')}"
     )
+
+
+def extreme_words(n):
+    """Return a clause on n scores of exactly 0 or 1; n may be a sum of weights.
+
+    Examples
+    --------
+    >>> extreme_words(1), extreme_words(5176)
+    ('1 score is exactly 0 or 1', '5,176 scores are exactly 0 or 1')
+    """
+    if n == 1:
+        return "1 score is exactly 0 or 1"
+    return f"{count_words(n)} scores are exactly 0 or 1"
 
 
 def is_inner(scores):

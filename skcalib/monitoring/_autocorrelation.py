@@ -55,13 +55,13 @@ class ErrorAutocorrelation(ResultRecord):
         words = pvalue_words(self.pvalue)
         if self.pvalue < _LEVEL:
             return (
-                "Samples that follow each other in time have similar errors: intervals"
-                f" that ignore this are about {rounded(self.factor, 2)} times too short"
+                "Consecutive samples have similar errors: intervals that ignore this"
+                f" are too short by a factor of about {rounded(self.factor, 2)}"
                 f" ({words} for a factor of at most {harmless})."
             )
         return (
-            "No dependence over time is detectable that makes intervals too short by a"
-            f" factor of more than {harmless} ({words})."
+            "No detectable dependence over time makes intervals too short by a factor"
+            f" of more than {harmless} ({words})."
         )
 
 
@@ -142,7 +142,7 @@ def error_autocorrelation(
     >>> weather = rng.choice([-0.2, 0.2], 200)[day]
     >>> y_true = rng.random(2000) < y_proba + weather
     >>> print(error_autocorrelation(y_true, y_proba, day))
-    Samples that follow each other in time have similar errors: intervals that ignore this are about 1.6 times too short (p < 0.001 for a factor of at most 1.1).
+    Consecutive samples have similar errors: intervals that ignore this are too short by a factor of about 1.6 (p < 0.001 for a factor of at most 1.1).
     """  # noqa: E501
     data = check_scored_labels(y_true, y_proba, pos_label=pos_label)
     check_one_event(data, "an autocorrelation")

@@ -127,7 +127,7 @@ def shift_words(shift):
     if shift.confidence_level is not None:
         level = level_words(shift.confidence_level)
     size, limits = interval_texts(estimate, low, high, scale=100, level=level)
-    unit = "point" if size == "1" else "points"
+    unit = "percentage point" if size == "1" else "percentage points"
     return (
         f"at equal scores, events are {size} {unit} {side} frequent than before"
         f" ({limits})"

@@ -117,12 +117,12 @@ class EstimatedPerformance(ResultTable):
                 f"{percent_words(self.outside, self.n_new)} of the new scores lie"
                 " outside the range of the labelled ones."
             )
-        lines.append("These are the assumptions:")
+        lines.append("Assumptions:")
         lines.extend(f"- {assumption}" for assumption in self.assumptions)
         if self.change is not None:
             lines.append(
-                "Has the event frequency at a given score changed? A test on the labels"
-                f" known so far gives {pvalue_words(self.change.pvalue)}."
+                "Test of whether the event frequency at a given score has changed, on"
+                f" the labels known so far: {pvalue_words(self.change.pvalue)}."
             )
         return "\n".join(lines)
 

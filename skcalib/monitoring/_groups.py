@@ -57,6 +57,8 @@ class GroupMonitorTable(ResultTable):
     alarm_time: np.ndarray
     change_row: np.ndarray
     change_time: np.ndarray
+    # on which side the scores of each group have been since its change, in words
+    _sides: tuple = ()
 
     def _sentences(self):
         """Say which groups have had an alarm, and since when."""
@@ -73,8 +75,10 @@ class GroupMonitorTable(ResultTable):
         for k in found:
             change = self.change_time[k]
             if change is None:
-                change = f"its sample {self.change_row[k]:,}"
-            since.append(f"{self.group[k]} since about {change}")
+                change = f"sample {self.change_row[k]:,} of the group"
+            side = self._sides[k] if self._sides else ""
+            side = f" ({side})" if side else ""
+            since.append(f"{self.group[k]}{side} since about {change}")
         return f"Alarm in {len(found)} of {n} groups: {joined(since)}."
 
 
@@ -267,7 +271,8 @@ class GroupMonitors(DescribedEstimator, DefaultObjects, BaseEstimator):
             columns[f"{event}_time"] = times
         for name, column in columns.items():
             columns[name] = np.asarray(column)
-        return GroupMonitorTable(**columns)
+        sides = tuple(monitor._side_words() for monitor in monitors.values())
+        return GroupMonitorTable(**columns, _sides=sides)
 
     def to_frame(self) -> DataFrame:
         """Return the table of the groups as a pandas DataFrame.

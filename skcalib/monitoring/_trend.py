@@ -85,7 +85,7 @@ class CalibrationTrend(ResultRecord):
         size = interval_words(
             *self.slope,
             scale=100,
-            unit=f"points per {self.unit}",
+            unit=f"percentage points per {self.unit}",
             level=level_words(self.confidence_level),
         )
         return f"{finding}: {size}."

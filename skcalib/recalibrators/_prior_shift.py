@@ -195,8 +195,7 @@ class PriorShift(LogitRecalibrator):
         """
         if self.train_prior is not None or self.target_prior is not None:
             raise ValueError(
-                "target_mean takes the place of both priors: leave out train_prior and"
-                " target_prior."
+                "target_mean replaces both priors: omit train_prior and target_prior."
             )
         if len(self.classes_) > 2:
             raise ValueError(

@@ -91,7 +91,7 @@ class CurveFits(ResultRecord):
     def _sentences(self):
         best = self.table[0]
         return (
-            f"{best.name} fits best of {len(self.table)} candidates (AIC"
+            f"{best.name} fits best among {len(self.table)} candidates (AIC"
             f" {fixed(best.aic, 1)}): {self.curve!r}."
         )
 
