@@ -95,10 +95,8 @@ def test_the_factor_is_that_of_the_spread_of_means():
     assert found.factor == pytest.approx(np.sqrt(2.94), rel=0.12)
     assert found.estimate == pytest.approx(0.5, abs=0.06)
     assert found.pvalue < 0.001
-    assert str(found).startswith(
-        "Samples that follow each other in time have similar errors"
-    )
-    assert f"about {found.factor:.1f} times too short" in str(found)
+    assert str(found).startswith("Consecutive samples have similar errors")
+    assert f"too short by a factor of about {found.factor:.1f}" in str(found)
 
 
 def test_the_order_of_time_counts_and_not_that_of_the_rows():
@@ -143,7 +141,7 @@ def test_independent_samples_are_seldom_called_alike(n, rate):
         found = error_autocorrelation(y_true, y_proba, np.arange(n))
         rejected += found.pvalue < 0.05
         if found.pvalue >= 0.05:
-            assert str(found).startswith("No dependence over time is detectable")
+            assert str(found).startswith("No detectable dependence over time")
     assert rejected <= 10
 
 

@@ -163,7 +163,7 @@ def test_net_benefit_in_sentences():
             "reason",
         ]
     first = str(found).split("\n")[0]
-    assert first.startswith("Better than treating nobody at 0.01")
+    assert first.startswith("Net benefit: better than treating nobody at 0.01")
     assert first.endswith("(90 % confidence at each threshold).")
     assert "<table>" in found._repr_html_()
 
@@ -860,7 +860,7 @@ def test_nothing_found_warns_and_abstains(cancer):
     )
     with pytest.warns(
         UserWarning,
-        match=r"No threshold was found on these 50 samples.*samples are needed",
+        match=r"No threshold was found: with these 50 .*samples are needed",
     ):
         model.fit(X_train[:100], y_train[:100])
     assert set(model.predict(X_test)) == {"abstain"}

@@ -719,7 +719,7 @@ def test_features_of_the_model_inside_the_classifier(ensemble, method):
     recalibrator = named.calibrated_classifiers_[0].recalibrator
     assert recalibrator.feature_names_in_.tolist() == ["score", "age"]
     assert '"age"' in to_sql(recalibrator)
-    with pytest.raises(ValueError, match="takes features beside the scores"):
+    with pytest.raises(ValueError, match="takes features besides the scores"):
         to_dict(named)
 
 

@@ -284,7 +284,7 @@ def test_a_clear_difference_is_told_without_its_size():
     better = np.where(labels, 0.3, scores)
     found = compared(labels, better, scores, metrics="log_loss")
     assert found.pvalue[1] < 0.01
-    assert "has a higher log_loss than first" in str(found)
+    assert "has a higher log_loss than 'first'" in str(found)
     assert "by how much cannot be determined" in str(found)
 
 

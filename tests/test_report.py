@@ -517,8 +517,8 @@ def test_summary_of_scores_that_are_off():
     names, text = _said(_model((4.4, 2.1, 6.8), NONE, (4.5, 2.0, 6.1), 0.001))
     assert names[:2] == ["do not use", "means"]
     assert text.startswith(
-        "Do not use the scores as they are: 4.4 points too high (95 %: 2.1 to 6.8) on"
-        " average. The mean score is 40.0 %, and 35.0 % of the samples have the event."
+        "Do not use the scores as they are: they are 4.4 points too high (95 %: 2.1 to"
+        " 6.8) on average. The mean score is 40.0 %, and 35.0 % of the samples have the event."
         " The mean absolute calibration error is 4.5 points (90 %: 2.0 to 6.1); the"
         " test of calibration gives p \u2264 0.001."
     )
@@ -526,7 +526,8 @@ def test_summary_of_scores_that_are_off():
     assert names[:4] == ["check", "means", "error", "nothing but the shift"]
     assert text.startswith(
         "The scores are too low by 0.7 to 2.8 points (95 %) on average; 1,000 samples"
-        " are too few to tell whether this is more than 2 points."
+        " are too few to tell whether this is more than 2 points; at least 13,000 are"
+        " needed to tell, if the estimate holds."
     )
 
 
@@ -534,23 +535,24 @@ def test_right_on_average_is_said_only_where_the_interval_is_within_the_toleranc
     names, text = _said(_model(NONE, NONE, NO_ERROR, 0.5))
     assert names[0] == "usable"
     assert text.startswith(
-        "The scores can be used as they are: right on average to within 1.1 points,"
-        " with a mean absolute calibration error of at most 1.0 points."
+        "The scores can be used as they are: they are right on average to within 1.1"
+        " points, with a mean absolute calibration error of at most 1.0 points."
     )
     names, text = _said(_model(NONE, NONE, (0.4, 0.0, 2.2), 0.5))
     assert names[0] == "right on average"
     # Half of the interval, 1.1, is shorter than the way from .4 to 2 already.
     assert "may be 2 points or more. The mean score" in text
     _, text = _said(_model(NONE, NONE, (1.0, 0.0, 7.0), 0.5))
-    assert "2 points or more; at least 3,100 are needed, even if nothing is" in text
+    assert (
+        "2 points or more; at least 3,100 are needed to tell, even if nothing" in text
+    )
     names, text = _said(_model((1.0, -9.0, 11.0), NONE, NO_ERROR, 0.5, 48), 48)
     assert names[0] == "cannot tell"
     assert text.startswith(
         "48 samples are too few to tell whether the scores are right on average to"
-        " within 2 points: the bias lies between -9 and 11 points (95 %; above 0 is too"
-        " high)."
-        " Keep the scores unchanged for now and collect samples: at least 1,200 are"
-        " needed to tell, even if nothing is off."
+        " within 2 points: they are between 9 points too low and 11 points too high (95"
+        " %). Keep the scores unchanged for now and collect more samples: at least"
+        " 1,200 are needed, even if nothing is off."
     )
     assert "right on average" not in names
 
@@ -573,8 +575,8 @@ def test_the_worst_segment_is_the_headline_and_the_average_hides_it():
     ]
     names, text = _said(_model(NONE, NONE, NO_ERROR, 0.5, segments=segments))
     assert text.startswith(
-        "Do not use the scores of West as they are: 14.8 points too low (95 %: 12.5 to"
-        " 17.1). The other 2 groups are fine to within 1.6 points."
+        "Do not use the scores of West as they are: they are 14.8 points too low (95 %:"
+        " 12.5 to 17.1). The other 2 groups are fine to within 1.6 points."
     )
     assert "average hides" in names
     unclear = [segments[0], _segment_row("North", 0.2, -4.2, 4.6)]
@@ -621,7 +623,7 @@ def test_a_tolerance_larger_than_rare_events_allow_is_said():
     names, text = _said(model)
     assert names[0] == "tolerance too large"
     assert "usable" not in names
-    assert "use --tolerance 0.05 (in points)." in text
+    assert "such as --tolerance 0.05 (in points)." in text
     assert "as frequent as predicted" not in text
     model = _model((-0.33, -0.41, -0.24), NONE, NO_ERROR, 0.001)
     _, text = _said({**model, "mean_score": 0.004, "event_frequency": 0.0073})
@@ -672,19 +674,19 @@ def test_segments_are_counted_by_their_verdicts():
         _segment_row("South", 0.1, -5.2, 5.4),
     ]
     assert segment_sentence(rows) == (
-        "Of 3 groups 1 is off (West), 1 is fine to within the tolerance, and the"
-        " samples cannot tell about 1."
+        "1 of 3 groups is off (West); 1 is fine to within the tolerance; for the other"
+        " 1, the samples cannot tell."
     )
     assert segment_sentence(rows[:1]) == "There is only one group."
     assert segment_sentence(rows[1:]) == (
-        "Of 2 groups 1 is fine to within the tolerance and the samples cannot tell"
-        " about 1."
+        "1 of 2 groups is fine to within the tolerance; for the other 1, the samples"
+        " cannot tell."
     )
     alike = "All 2 groups are fine to within the tolerance."
     assert segment_sentence([rows[1], rows[1]]) == alike
-    unclear = "The samples cannot tell about any of the 2 groups."
+    unclear = "The samples cannot tell for any of the 2 groups."
     assert segment_sentence([rows[2], rows[2]]) == unclear
-    off = "All 2 groups are off (West, West)."
+    off = "All 2 groups are off (West and West)."
     assert segment_sentence([rows[0], rows[0]]) == off
 
 
@@ -695,8 +697,8 @@ def test_periods_that_cannot_be_told_stand_in_the_headline():
     ]
     _, text = _said(_model(NONE, NONE, NO_ERROR, 0.5, periods=periods))
     assert (
-        " No period is shown to be off, but for 1 of 2 periods the samples cannot tell;"
-        " at least 3,200 of each"
+        " No period is shown to be off, but for 1 of 2 periods, the samples cannot tell;"
+        " at least 3,200 samples are needed"
     ) in text
 
 
@@ -708,7 +710,9 @@ def test_one_period_that_is_off_comes_first_unless_a_group_is_worse():
     periods = [_period_row("May", 0.1, -1, 1), _period_row("June", -30, -38, -22)]
     names, text = _said(_model(NONE, NONE, NO_ERROR, 0.5, periods=periods))
     assert names[:2] == ["period off", "usable"]
-    assert text.startswith("In June the scores are 30 points too low (95 %: 22 to 38).")
+    assert text.startswith(
+        "In June, the scores are 30 points too low (95 %: 22 to 38)."
+    )
     # A change that is told explains June only if it is as large.
     change = {
         "group": None,
@@ -745,7 +749,7 @@ def test_an_event_of_probability_0_comes_first_and_leaves_out_the_slope():
     names, text = _said(_model(*plain, errors=errors, impossible=impossible))
     assert names[0] == "impossible"
     assert text.startswith(
-        "3 outcomes happened although their probability was 0 (first"
+        "3 outcomes occurred although their probability was 0 (first"
     )
     assert "slope" not in names
     worse = ((9, 7, 11), NONE, NO_ERROR, 0.001)

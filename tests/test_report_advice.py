@@ -350,8 +350,8 @@ def _model(bias=OFF, changes=(), rows=(), candidates=True, **found):
 def test_advice_in_words():
     assert _said()[0] == (
         "No recalibrator is measurably better (the best, PlattScaling, may save at most"
-        " 0.08 % of the log-loss), so none is advised: with more labelled samples, one"
-        " may be."
+        " 0.08 % of the log-loss), so none is advised. More labelled samples may change"
+        " this."
     )
     assert _said(FINE)[0].startswith("Leave the scores unchanged: no recalibrator is")
     assert "better on the samples from 2025-08 on, so" in _said(since="2025-08")[0]
@@ -363,16 +363,17 @@ def test_advice_in_words():
     )
     assert _said(kind="map", recalibrator="PlattScaling", **GAIN)[0] == (
         "Recalibrate with PlattScaling(). This leaves a mean absolute calibration error"
-        " of at most 1.0 points. On held-out samples the log-loss is lower by 4.0 %"
+        " of at most 1.0 points. On held-out samples, the log-loss is lower by 4.0 %"
         " (90 %: 2.0 to 6.0). Fit the recalibrator again when the model changes or a"
         " monitor (skcalib.monitoring) raises an alarm. About 500 to 1,300 labelled"
-        " samples are needed to keep nine tenths of its gain over the unchanged scores."
+        " samples are needed to achieve nine tenths of its possible gain over the"
+        " unchanged scores."
     )
     assert _said(FINE, kind="map", recalibrator="PlattScaling", **GAIN)[0].startswith(
         "Optional: recalibrate with PlattScaling()."
     )
     assert _said(kind="shift", recalibrator="PriorShift", **GAIN)[0].startswith(
-        "Shift the base rate with PriorShift(): it adds one number to all log-odds."
+        "Shift the base rate with PriorShift(): it adds the same number to all"
     )
     by_segment = {
         "kind": "map_by_segment",
@@ -384,15 +385,15 @@ def test_advice_in_words():
     words = _said(rows=rows, since="2025-08", others="shared", **by_segment, **GAIN)
     assert words[0].startswith(
         "Recalibrate by subject with GroupwiseRecalibrator(PlattScaling()), fitted to"
-        " the samples from 2025-08 on and applied to all new scores: law, math need "
+        " the samples from 2025-08 on and applied to all new scores: law and math need "
     )
     words = _said(rows=rows, others="unchanged", **by_segment, **GAIN)
     assert words[0].startswith(
-        "Recalibrate law, math with PlattScaling(), each fitted to its own samples; the"
+        "Recalibrate law and math with PlattScaling(), each fitted to its own samples; the"
         " other groups keep their scores. This leaves, over the samples of all"
         " groups together, a mean absolute calibration error of"
     )
-    assert "On held-out samples of all groups together the log-loss is" in words[0]
+    assert "On held-out samples of all groups together, the log-loss is" in words[0]
 
 
 def test_the_error_that_a_recalibration_leaves_is_judged():
@@ -407,7 +408,7 @@ def test_the_error_that_a_recalibration_leaves_is_judged():
     )
     assert (
         "This leaves a mean absolute calibration error of 2.2 points (90 %: 0.6 to"
-        " 3.6), which may not be within the tolerance of 2 points; BetaCalibration"
+        " 3.6), which may exceed the tolerance of 2 points; BetaCalibration"
         " leaves 0.3. To find out, run the report on the recalibrated scores of new"
         " samples."
     ) in left(2.2, 0.6, 3.6)
@@ -423,9 +424,9 @@ def test_the_headline_names_what_to_check_and_asks_for_clusters():
         for name, found in (("law", OFF), ("math", unclear), ("art", FINE))
     ]
     assert _said(FINE, rows=rows)[-1] == (
-        "Do not use the scores of law as they are: 5.0 points too high (95 %: 3.0 to"
-        " 7.0). Check these before use, too: math, too high by 0.5 to 3.5 points (95"
-        " %). The other group is fine to within 1.0 points."
+        "Do not use the scores of law as they are: they are 5.0 points too high (95 %:"
+        " 3.0 to 7.0). Also check these before use: math, too high by 0.5 to 3.5 points"
+        " (95 %). The other group is fine to within 1.0 points."
     )
     # While rows may depend on each other: no verdict, interval or p-value.
     advised, known, headline = _said(FINE, rows=rows, needs_cluster="match")
@@ -436,7 +437,7 @@ def test_the_headline_names_what_to_check_and_asks_for_clusters():
     assert known == (
         "The mean score is 40.0 %, and 35.0 % of the samples have the event. The mean"
         " absolute calibration error is estimated at 0.0 points; its uncertainty"
-        " can be given only with --cluster match."
+        " can be estimated only with --cluster match."
     )
     assert advised.startswith("No recalibration is advised without --cluster match")
 
@@ -460,7 +461,7 @@ def test_the_advice_says_if_the_brier_score_does_not_gain():
         *_, last = summary(model, {"n_samples": 1000, "tolerance": 0.02})
         return last[2]
 
-    unclear = "(90 %: 2.0 to 6.0); a gain in the Brier score is not measurable. Fit"
+    unclear = "(90 %: 2.0 to 6.0); no gain in the Brier score is measurable. Fit"
     assert unclear in gain(-0.001)
     assert "Brier" not in gain(0.001)
 
@@ -480,18 +481,19 @@ def test_the_summary_dates_changes():
     ]
     *_, headline = _said(FINE, [change, whole], rows)
     assert headline.startswith(
-        "Do not use the scores of law as they are: 16 points too low (95 %: 13 to 19)"
-        " from 2025-08 on. The other group is fine to within 1.0 points. Look for the"
-        " cause before refitting: the population, the product or treatment, the"
-        " definition of the event, the data, or labels that are late or missing."
+        "Do not use the scores of law as they are: they are 16 points too low (95 %: 13"
+        " to 19) from 2025-08 on. The other group is fine to within 1.0 points. Before"
+        " refitting, look for the cause: a change in the population, the product or"
+        " treatment, the data or the definition of the event, or labels that are late"
+        " or missing."
     )
     _, time, *_ = _said(FINE, [change, whole], rows)
     assert time == (
         "From 2025-08 on, the scores of law are 16 points too low (95 %: 13 to 19) on"
-        " average; before, their average was fine to within 1.0 points."
+        " average; before, they were fine to within 1.0 points on average."
     )
     *_, headline = _said(FINE, [whole, change], [])
     assert headline.startswith(
-        "Do not use the scores as they are: 16 points too low (95 %: 13 to 19) on"
-        " average from 2025-08 on."
+        "Do not use the scores as they are: they are 16 points too low (95 %: 13 to 19)"
+        " on average from 2025-08 on."
     )

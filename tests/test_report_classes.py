@@ -400,14 +400,14 @@ def test_sentences_of_classes():
     )
     assert (
         rest_sentence(rows[5:])
-        == "The other 5 classes have errors from 3.1 to 3.1 points; none of these are"
+        == "The other 5 classes have errors from 3.1 to 3.1 points; none of these is"
         " more than chance explains."
     )
     assert "; 1 of these is more than chance explains." in rest_sentence(rows[4:])
     assert (
         certificate_sentence([{"n_bins": 10, "conditional": 0.0512}], of_classes=True)
-        == "For example, with 10 bins each recalibrated probability lies within 5.12"
-        " percentage points of the frequency with which the predicted class is right"
+        == "For example, with 10 bins, each recalibrated probability lies within 5.12"
+        " points of the frequency with which the predicted class is right"
         " in its bin."
     )
     assert (

@@ -77,7 +77,7 @@ def test_the_page_and_its_python(tmp_path, capsys):
     options = ["-o", str(page), "--code", str(code)]
     status, out, err = _report(tmp_path, capsys, *options, sep=";")
     assert status == 0, err
-    assert "On average the scores are" in out
+    assert "On average, the scores are" in out
     text = page.read_text("utf-8")
     for word in ("Hosmer-Lemeshow", "debiased", "Jeffreys", "need individual samples"):
         assert word in text

@@ -265,13 +265,13 @@ SENTENCES = [
         lambda: monitor_sentence([MONITOR]),
     ),
     (
-        "The monitor raised an alarm: x in May (the change roughly at April).",
+        "The monitor raised an alarm: x in May (change near April).",
         lambda: monitor_sentence([MONITOR]),
         lambda: monitor_sentence([{"alarm": False}]),
     ),
     (
         "At a threshold of 20 %, acting on the scores is better than treating all"
-        " samples and better than treating",
+        " samples or none",
         lambda: _decision(0.1, 0.1, None),
         lambda: _decision(-0.1, 0.1, None),
     ),
@@ -307,7 +307,7 @@ SENTENCES = [
         lambda: "",
     ),
     (
-        "lies within 4 percentage points of the frequency of the event in its bin",
+        "lies within 4 points of the event frequency in its bin",
         lambda: _certificate(0.04, False),
         lambda: _certificate(1.0, False),
     ),

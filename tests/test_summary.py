@@ -471,7 +471,9 @@ def test_scores_of_exactly_0_and_1_are_said():
     rng = np.random.default_rng(7)
     scores = np.round(rng.random(300), 1)
     labels = rng.random(300) < 0.1 + 0.8 * scores
-    with pytest.warns(UserWarning, match="scores are exactly 0 or 1.*without them"):
+    with pytest.warns(
+        UserWarning, match="scores are exactly 0 or 1.*without such scores"
+    ):
         found = calibration_summary(labels, scores, **QUICK)
     inner = (scores > 0) & (scores < 1)
     alone = calibration_summary(labels[inner], scores[inner], **QUICK)

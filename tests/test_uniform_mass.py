@@ -367,7 +367,7 @@ def test_assumptions_are_printed():
     certificate = UniformMassBinning(5).fit(scores, labels).certificate()
     text = str(certificate)
     assert len(text.split()) <= 90
-    assert "It holds for one model, fitted to other data" in text
+    assert "It holds for one model that was fitted to other data" in text
     assert f"all {len(certificate.assumptions)} conditions" in text
     assumptions = " ".join(certificate.assumptions)
     assert "one model that was fitted to other samples" in assumptions

@@ -179,7 +179,7 @@ def rest_sentence(rows):
         low = rounded(100 * min(errors), 2)
         high = rounded(100 * max(errors), 2)
         between = f" have errors from {low} to {high} points"
-    verb = "is" if n_off == 1 else "are"
+    verb = "is" if n_off <= 1 else "are"
     number = "none" if n_off == 0 else f"{n_off}"
     return claim(
         "other classes",

@@ -213,10 +213,11 @@ def certified_threshold(
     >>> y = rng.random(2000) < scores
     >>> print(certified_threshold(y, scores, promise="precision", target=0.8))
     Predict the event where its probability is at least 0.627: with 90 % confidence, at
-    least 80 % of the predicted events are events. Of 2,000 calibration samples, 743 are
-    predicted to be events (37.1 %), and 132 of them are not. It holds for one model,
-    fitted to other data, and for independent samples from the population in which it is
-    used; .assumptions lists ...
+    least 80 % of the predicted events occur.
+    Of 2,000 calibration samples, 743 (37.1 %) are predicted to be events, 132 of them
+    wrongly.
+    It holds for one model that was fitted to other data, and for independent samples
+    from the population in which it is used; .assumptions lists ...
 
     Precision and recall simultaneously:
 

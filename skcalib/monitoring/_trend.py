@@ -189,7 +189,7 @@ def calibration_trend(
     >>> y_true = rng.random(20000) < y_proba + 0.04 * (year - 2020)
     >>> trend = calibration_trend(y_true, y_proba, year)
     >>> print(trend)
-    The bias has a trend (p < 0.001): -4.0 points per unit of time (90 %: -4.4 to -3.7).
+    The bias has a trend (p < 0.001): -4.0 percentage points per unit of time (90 %: -4.4 to -3.7).
     """  # noqa: E501
     level = check_confidence_level(confidence_level)
     check_weight_type(weight_type)
