@@ -112,7 +112,9 @@ def test_a_monitor_says_whether_there_is_an_alarm():
     assert repr(low) == "CalibrationMonitor()"
     groups = monitoring.GroupMonitors()
     groups.partial_fit(SCORES / 4, Y, np.where(np.arange(300) % 2, "FR", "IT"))
-    assert str(groups).startswith("Alarm in 2 of 2 groups: IT since about its sample ")
+    assert str(groups).startswith(
+        "Alarm in 2 of 2 groups: IT (scores too low) since about sample "
+    )
     pytest.importorskip("pandas")
     assert low.to_frame().n_rows.tolist() == [300]
 

@@ -518,9 +518,9 @@ def test_summary_of_scores_that_are_off():
     assert names[:2] == ["do not use", "means"]
     assert text.startswith(
         "Do not use the scores as they are: they are 4.4 points too high (95 %: 2.1 to"
-        " 6.8) on average. The mean score is 40.0 %, and 35.0 % of the samples have the event."
-        " The mean absolute calibration error is 4.5 points (90 %: 2.0 to 6.1); the"
-        " test of calibration gives p \u2264 0.001."
+        " 6.8) on average. The mean score is 40.0 %, and 35.0 % of the samples have the"
+        " event. The mean absolute calibration error is 4.5 points (90 %: 2.0 to 6.1);"
+        " the test of calibration gives p \u2264 0.001."
     )
     names, text = _said(_model((-1.7, -2.8, -0.7), NONE, NO_ERROR, 0.5))
     assert names[:4] == ["check", "means", "error", "nothing but the shift"]
@@ -697,8 +697,8 @@ def test_periods_that_cannot_be_told_stand_in_the_headline():
     ]
     _, text = _said(_model(NONE, NONE, NO_ERROR, 0.5, periods=periods))
     assert (
-        " No period is shown to be off, but for 1 of 2 periods, the samples cannot tell;"
-        " at least 3,200 samples are needed"
+        " No period is shown to be off, but for 1 of 2 periods, the samples cannot"
+        " tell; at least 3,200 samples are needed"
     ) in text
 
 

@@ -389,8 +389,8 @@ def test_advice_in_words():
     )
     words = _said(rows=rows, others="unchanged", **by_segment, **GAIN)
     assert words[0].startswith(
-        "Recalibrate law and math with PlattScaling(), each fitted to its own samples; the"
-        " other groups keep their scores. This leaves, over the samples of all"
+        "Recalibrate law and math with PlattScaling(), each fitted to its own samples;"
+        " the other groups keep their scores. This leaves, over the samples of all"
         " groups together, a mean absolute calibration error of"
     )
     assert "On held-out samples of all groups together, the log-loss is" in words[0]

@@ -390,7 +390,7 @@ def test_sentences_of_classes():
     )
     assert (
         class_sentence(rows[3:])
-        == "2 of 7 classes have an error larger than chance explains: c3, c4. The"
+        == "2 of 7 classes have an error larger than chance explains: c3 and c4. The"
         " largest is that of class c3: 3.1 points (90 %: 2.0 to 4.0), averaged over"
         " all samples, including those of other classes."
     )
