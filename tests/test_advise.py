@@ -52,7 +52,9 @@ def test_a_shift_is_advised_with_its_evidence_and_its_code():
     calibrated = _run(advice, y_true=y, y_proba=scores)["calibrated"]
     fitted = skcalib.PriorShift().fit(scores, y)
     np.testing.assert_allclose(calibrated, fitted.predict_proba(scores))
-    assert str(advice).startswith("Shift the base rate with PriorShift(): this saves ")
+    assert str(advice).startswith(
+        "Shift the base rate with PriorShift(): on held-out data, this saves "
+    )
     assert advice.columns()["pvalue"].tolist() == [step.pvalue]
 
 

@@ -525,7 +525,7 @@ def test_weights_of_each_label_are_no_counts():
         calibration_test(y, scores, method="kuiper", sample_weight=weight)
     found = describe_weights(y, weight)
     assert tuple(found) == ("importance", "label", 20, 1)
-    assert "20 for all others" in str(found)
+    assert "all others 20" in str(found)
     assert describe_weights(y, weight, weight_type="frequency").form == "counts"
     assert describe_weights(y, np.ones(len(y))).form == "counts"
     assert describe_weights(y, np.full(len(y), 0.5)).form == "constant"
