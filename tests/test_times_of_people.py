@@ -54,7 +54,7 @@ def test_zones_are_days_of_one_zone():
     ]
     found = _periods(mixed)
     assert found.order == MONTHS
-    assert found.note == "Times of t are assigned to days of UTC."
+    assert found.note == "Times of t are assigned to UTC days."
     # 2024-01-31T23:30 two hours west of Greenwich is in February of UTC.
     (row,) = np.flatnonzero([text.startswith("2024-01-31") for text in mixed])
     in_utc = pd.Timestamp(mixed[row]).tz_convert("UTC")

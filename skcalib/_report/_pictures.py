@@ -63,7 +63,7 @@ def reliability_picture(table, seed):
     )
     drawn = "Event frequency against predicted probability"
     if table.classes is not None:
-        drawn = "How often the predicted class is right against its probability"
+        drawn = "Share of right predictions against the predicted class's probability"
     caption = (
         f"{drawn}, with {level_words(CONFIDENCE_LEVEL)} intervals for each bin. On the"
         " dotted line, predictions and events agree; below it the scores are too high."

@@ -247,7 +247,7 @@ def _as_dates(names, name):
             times = pd.to_datetime(names, utc=True, format="ISO8601")
             dates = times.strftime("%Y-%m-%dT%H:%M:%S").tolist()
             reader = 'pd.to_datetime({}, utc=True, format="ISO8601")'
-            note = f"Times of {name} are assigned to days of UTC."
+            note = f"Times of {name} are assigned to UTC days."
             return dates, note, reader + '.dt.strftime("%Y-%m-%d")'
         return names, None, ""
     for read in (_year_first, _with_named_month, _month_of_digits, _day_first):
@@ -452,7 +452,7 @@ def _refuse_unclear(periods, name):
         raise ReportError(
             f"column {name!r} contains numbers such as {periods[0]}, which look like"
             " the days of a spreadsheet: give the column the format YYYY-MM-DD there,"
-            " save the file again, and say --time-format %Y-%m-%d if need be."
+            " save the file again, and pass --time-format %Y-%m-%d if necessary."
         )
 
 

@@ -35,7 +35,7 @@ _MODELS = (
 )
 _EXACT = (
     "Exact for any number of samples and any distribution, by the unconditional p-value"
-    " of the score statistic, at the worst share of gains."
+    " of the score statistic, maximised over the share of gains."
 )
 _EXACT_CLUSTERS = (
     "Exact for any number of clusters and any dependence within them, by betting"

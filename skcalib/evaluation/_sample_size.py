@@ -190,7 +190,7 @@ def validation_sample_size(
     scores = check_scores(y_proba, name="y_proba")
     if scores.shape[1] > 2:
         raise ValueError(
-            f"y_proba has {scores.shape[1]} columns, but a risk is for one event."
+            f"y_proba has {scores.shape[1]} columns, but a risk refers to one event."
         )
     risk = scores[:, -1].astype(np.float64)
     frequency = float(risk.mean())

@@ -193,8 +193,8 @@ def _of_one(recalibrator, score, dialect, ids):
         instead = "For one score and two classes, use to_sql_table."
         if len(written) > 1:
             instead = (
-                "to_onnx and to_javascript write it; in SQL a recalibrator with fewer"
-                " pieces fits, such as TemperatureScaling."
+                "Use to_onnx or to_javascript, or a recalibrator with fewer pieces,"
+                " such as TemperatureScaling."
             )
         raise ValueError(
             f"{type(recalibrator).__name__} needs an expression of {longest:,}"

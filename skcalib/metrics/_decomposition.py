@@ -214,7 +214,7 @@ def brier_decomposition(
     ):
         raise ValueError(
             'method="debiased" needs bins that do not depend on the labels: pass'
-            " binning=UniqueScores() for scores that repeat, else for example"
+            " binning=UniqueScores() if scores repeat, or else, for example,"
             " binning=EqualWidth(10)."
         )
     data = check_rows_or_bins(

@@ -281,7 +281,7 @@ def forbid_certificates_of_pairs(pairs, estimator):
     else:
         reason = (
             "it was fitted to out-of-fold scores of several classifiers, and"
-            " recalibrates those of another one."
+            " recalibrates those of another classifier."
         )
     if len(pairs) > 1 or not isinstance(estimator, FrozenEstimator):
         for pair in pairs:

@@ -276,8 +276,8 @@ def _mean_and_limits(target_mean):
         is_valid = values.shape == (1,) and 0 < values[0] < 1
     if not is_valid:
         raise ValueError(
-            "target_mean must be a number between 0 and 1, or an estimate between its"
-            f" limits (estimate, low, high) there, found {target_mean!r}."
+            "target_mean must be a number between 0 and 1, or (estimate, low, high) in"
+            f" this range with low <= estimate <= high, found {target_mean!r}."
         )
     return values
 

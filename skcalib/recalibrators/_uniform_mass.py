@@ -308,7 +308,7 @@ class UniformMassBinning(CertifiedMixin, ParameterHints, BinaryRecalibrator):
 
     def _why_no_limits(self):
         if self.randomize:
-            return "with randomize=True the bin of a score is random where scores tie"
+            return "with randomize=True, the bin of a tied score is random"
         return super()._why_no_limits()
 
     def _choose_n_bins(self, n_rows):
