@@ -517,8 +517,8 @@ MUTATIONS = [
     ),
     (
         "_rows/pooling.py",
-        "np.minimum(total * pooled, 1)",
-        "total * pooled",
+        "np.minimum(mean_total * pooled, 1)",
+        "mean_total * pooled",
         "small_rules",
     ),
     (
