@@ -68,7 +68,7 @@ _REASONS = [
         " the score differs; see the docstring of `predict_interval`",
     ),
     (
-        "^limits of one probability, .*(S-shaped|plateau|p\\^1.5)",
+        "^limits of one probability, (.*(S-shaped|plateau|p\\^1.5)|temperature.*noise)",
         "no curve of the method's form has this shape; see the docstring of"
         " `predict_interval`",
     ),
