@@ -47,9 +47,8 @@ def check_limits(value):
     axes, plain = _KEYS.get(kind, ({}, set()))
     if kind == "regression" and _PROFILE & value.keys():
         _check_profile(value)
-        profile = {name: value[name] for name in _PROFILE}
-        rest = {name: value[name] for name in value.keys() - _PROFILE}
-        return check_limits(rest) | profile
+        check_limits({name: value[name] for name in value if name not in _PROFILE})
+        return value
     if kind not in _KEYS or value.keys() - {"kind", "model"} != axes.keys() | plain:
         raise ValueError(f"must be the state of limits, found {value!r:.60}")
     for name in plain:
