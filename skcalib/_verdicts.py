@@ -102,7 +102,7 @@ class Verdict:
         if self.kind == "mixed":
             return "mixed"
         if self.kind == "cannot tell":
-            words = f"cannot tell with {count_words(self.n)} {samples}"
+            words = f"inconclusive with {count_words(self.n)} {samples}"
             if self.reason:
                 words += f" ({self.reason})"
             elif self.n_needed is not None:
@@ -177,7 +177,7 @@ def verdict(estimate, interval, n, tolerance, *, reference=0.0, reason=""):
     >>> verdict(0.002, (-0.01, 0.014), 900, 0.02).words(scale=100, unit="points")
     'fine to within 1.4 points'
     >>> verdict(0.01, (-0.09, 0.11), 48, 0.02).words(scale=100, unit="points")
-    'cannot tell with 48 samples; at least 1,200 are needed, even if nothing is off'
+    'inconclusive with 48 samples; at least 1,200 are needed, even if nothing is off'
     """
     estimate = float(estimate) - reference
     low = float(interval[0]) - reference
@@ -553,9 +553,9 @@ def joined(texts):
 def conditions_words(assumptions):
     """Return the last sentence of a guarantee with these assumptions."""
     return (
-        "It holds for one model that was fitted to other data, and for independent"
-        " samples from the population in which it is used; .assumptions lists all"
-        f" {len(assumptions)} conditions."
+        "The guarantee holds for one model that was fitted to other data, and for"
+        " independent samples from the population in which the model is used;"
+        f" .assumptions lists all {len(assumptions)} conditions."
     )
 
 

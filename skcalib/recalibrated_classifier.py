@@ -270,9 +270,10 @@ class RecalibratedClassifierCV(ClassifierMixin, ParameterHints, ClassifierWrappe
             return ""
         if not hasattr(self, "gain_"):
             n = len(self.calibrated_classifiers_)
-            pairs = "1 pair" if n == 1 else f"the average of {n} pairs"
+            pair = "classifier-recalibrator pair"
+            pairs = f"1 {pair}" if n == 1 else f"the average of {n} {pair}s"
             return (
-                f"{type(self).__name__} uses {pairs} of classifier and recalibrator."
+                f"{type(self).__name__} uses {pairs}."
                 " Its gain was not measured; the default recalibrator=None measures it."
             )
         chosen = type(self.chosen_).__name__

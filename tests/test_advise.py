@@ -53,7 +53,8 @@ def test_a_shift_is_advised_with_its_evidence_and_its_code():
     fitted = skcalib.PriorShift().fit(scores, y)
     np.testing.assert_allclose(calibrated, fitted.predict_proba(scores))
     assert str(advice).startswith(
-        "Shift the base rate with PriorShift(): on held-out data, this saves "
+        "Shift the base rate with PriorShift(): on held-out data, this "
+        "reduces the log-loss by "
     )
     assert advice.columns()["pvalue"].tolist() == [step.pvalue]
 

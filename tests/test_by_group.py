@@ -559,7 +559,7 @@ def test_the_table_is_shown():
     )
     text = repr(table)
     assert text.startswith("1 of 12 groups is off; worst: <11>, ")
-    assert "too low (adjusted 90 %: " in text
+    assert "too low (90 % for all groups together: " in text
     assert "... 2 more" in text
     page = table._repr_html_()
     assert page.count("<tr>") == 13

@@ -219,7 +219,7 @@ def test_after_a_search_the_text_says_so():
     ).fit(scores[:, None], y)
     best = search.best_estimator_
     assumptions = " ".join(best.certificate().assumptions)
-    assert "was not selected among several" not in assumptions
+    assert "was not selected from among several" not in assumptions
     assert "No search chose binning__n_bins" in assumptions
     told = best.certificate(n_candidates=search)
     assert told.n_candidates == 3
@@ -231,4 +231,4 @@ def test_after_a_search_the_text_says_so():
     )
     assert str(from_dict(to_dict(best)).certificate()) == str(best.certificate())
     chosen_by_hand = HistogramBinning(EqualWidth(5)).fit(scores, y).certificate()
-    assert "was not selected among several" in chosen_by_hand.assumptions[-1]
+    assert "was not selected from among several" in chosen_by_hand.assumptions[-1]

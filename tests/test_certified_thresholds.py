@@ -531,7 +531,7 @@ def test_a_map_of_the_same_rows_is_recognised():
     for source in (fitted, fitted.provenance_, FrozenEstimator(fitted)):
         found = certified_threshold(first_y, same, fitted_on=source, **options)
         assert "fitted to exactly these samples" in found.assumptions[0]
-        assert "Exact given the scores before the map" in found.assumptions[-1]
+        assert "exact given the scores before the map" in found.assumptions[-1]
         assert found.threshold in same[:, 1]
     assert guided.assumptions[0] != found.assumptions[0]
     new = fitted.predict_proba(other)

@@ -233,12 +233,12 @@ def test_table_sentences_and_holm():
         [min(2 * smaller, 1), max(2 * smaller, larger)]
     )
     text = str(found)
-    assert "'good' has a lower log_loss than 'sure' by 0." in text
+    assert "The log_loss of 'good' is lower than that of 'sure' by 0." in text
     assert len(text.split("\n")) == 6  # one line for each challenger and metric
     assert "(90 %: -" in text
     assert "'sure' has" not in text
     assert found._repr_html_().startswith(
-        "<p><strong>&#x27;good&#x27; has a lower log_loss"
+        "<p><strong>The log_loss of &#x27;good&#x27; is lower"
     )
     pytest.importorskip("pandas")
     assert found.to_frame().shape == (9, 11)

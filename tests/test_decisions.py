@@ -163,7 +163,7 @@ def test_net_benefit_in_sentences():
             "reason",
         ]
     first = str(found).split("\n")[0]
-    assert first.startswith("Net benefit: better than treating nobody at 0.01")
+    assert first.startswith("Net benefit compared with treating nobody: higher at 0.01")
     assert first.endswith("(90 % confidence at each threshold).")
     assert "<table>" in found._repr_html_()
 

@@ -95,7 +95,7 @@ def test_a_fit_says_what_it_found():
     assert "which uses Uncalibrated, fitted to 300 samples" in str(measured)
     assert str(measured.gain_) in str(measured)
     assert measured.gain_.confidence_level == 0.9
-    saved = "Log-loss saved by recalibrating, on held-out data"
+    saved = "Reduction in log-loss with recalibration, on held-out data"
     assert measured.gain_.quantity == saved
 
 
@@ -103,17 +103,19 @@ def test_a_monitor_says_whether_there_is_an_alarm():
     monitor = monitoring.CalibrationMonitor()
     assert str(monitor) == repr(monitor)
     monitor.partial_fit(SCORES, Y)
-    assert str(monitor).startswith("No alarm in 300 samples (level 99 %): the evidence")
+    assert str(monitor).startswith(
+        "No alarm in 300 samples (confidence level 99 %): the evidence"
+    )
     low = monitoring.CalibrationMonitor().partial_fit(SCORES / 4, Y)
     assert str(low) == (
-        f"Alarm at sample {low.alarm_row_} (level 99 %): scores too low; the change"
-        f" lies near sample {low.change_row_}."
+        f"Alarm at sample {low.alarm_row_} (confidence level 99 %): scores too low;"
+        f" the change lies near sample {low.change_row_}."
     )
     assert repr(low) == "CalibrationMonitor()"
     groups = monitoring.GroupMonitors()
     groups.partial_fit(SCORES / 4, Y, np.where(np.arange(300) % 2, "FR", "IT"))
     assert str(groups).startswith(
-        "Alarm in 2 of 2 groups: IT (scores too low) since about sample "
+        "Alarm in 2 of 2 groups: IT (scores too low, change near sample "
     )
     pytest.importorskip("pandas")
     assert low.to_frame().n_rows.tolist() == [300]

@@ -812,10 +812,10 @@ def test_certificate_reads_as_sentences():
     )
     assert len(text.split()) <= 90
     for sentence in (
-        "from the event frequency among the samples that receive it.",
+        "from the true event frequency among samples that receive it.",
         "In repeated draws of calibration samples, this holds at least 90 % of the",
-        "This is a conditional certificate by Clopper-Pearson, from 99 calibration",
-        "selected among at most 4 candidates",
+        "This is a conditional certificate based on Clopper-Pearson intervals, from 99",
+        "selected from among at most 4 candidates",
     ):
         assert sentence in text
     assumptions = " ".join(certificate.assumptions)
@@ -832,7 +832,7 @@ def test_certificate_reads_as_sentences():
     assert "calibration and future samples together, this holds at least 97.5 %" in str(
         marginal
     )
-    assert "not selected among several" in marginal.assumptions[-1]
+    assert "not selected from among several" in marginal.assumptions[-1]
     classes = str(
         uniform_mass_certificate(
             [EVENTS] * 3, [INSIDE] * 3, [EVENTS / 19] * 3, n_samples=99

@@ -583,7 +583,7 @@ def test_the_worst_segment_is_the_headline_and_the_average_hides_it():
     _, text = _said(_model(NONE, NONE, NO_ERROR, 0.5, segments=unclear))
     assert (
         "The other group can keep its scores: it is not shown to be off, but"
-        " the samples cannot tell whether it is right to within 2 points; at least"
+        " the samples do not show whether it is right to within 2 points; at least"
     ) in text
     # All segments are off on one side: the headline is about all samples.
     alike = [_segment_row(name, 5, 3, 7) for name in ("West", "North")]
@@ -675,16 +675,16 @@ def test_segments_are_counted_by_their_verdicts():
     ]
     assert segment_sentence(rows) == (
         "1 of 3 groups is off (West); 1 is fine to within the tolerance; for the other"
-        " 1, the samples cannot tell."
+        " 1, the samples are inconclusive."
     )
     assert segment_sentence(rows[:1]) == "There is only one group."
     assert segment_sentence(rows[1:]) == (
         "1 of 2 groups is fine to within the tolerance; for the other 1, the samples"
-        " cannot tell."
+        " are inconclusive."
     )
     alike = "All 2 groups are fine to within the tolerance."
     assert segment_sentence([rows[1], rows[1]]) == alike
-    unclear = "The samples cannot tell for any of the 2 groups."
+    unclear = "The samples are inconclusive for all 2 groups."
     assert segment_sentence([rows[2], rows[2]]) == unclear
     off = "All 2 groups are off (West and West)."
     assert segment_sentence([rows[0], rows[0]]) == off
@@ -697,8 +697,8 @@ def test_periods_that_cannot_be_told_stand_in_the_headline():
     ]
     _, text = _said(_model(NONE, NONE, NO_ERROR, 0.5, periods=periods))
     assert (
-        " No period is shown to be off, but for 1 of 2 periods, the samples cannot"
-        " tell; at least 3,200 samples are needed"
+        " No period is shown to be off, but for 1 of 2 periods, the samples are"
+        " inconclusive; at least 3,200 samples are needed"
     ) in text
 
 

@@ -349,9 +349,9 @@ def _model(bias=OFF, changes=(), rows=(), candidates=True, **found):
 
 def test_advice_in_words():
     assert _said()[0] == (
-        "No recalibrator is measurably better (the best, PlattScaling, may save at most"
-        " 0.08 % of the log-loss), so none is advised. More labelled samples may change"
-        " this."
+        "No recalibrator is measurably better (the best, PlattScaling, may reduce the"
+        " log-loss by at most 0.08 %), so none is advised. More labelled samples may"
+        " change this."
     )
     assert _said(FINE)[0].startswith("Leave the scores unchanged: no recalibrator is")
     assert "better on the samples from 2025-08 on, so" in _said(since="2025-08")[0]

@@ -396,7 +396,7 @@ def test_sentences_of_classes():
     )
     assert (
         class_sentence(rows[5:])
-        == "None of 5 classes has an error larger than chance explains."
+        == "None of the 5 classes has an error larger than chance explains."
     )
     assert (
         rest_sentence(rows[5:])

@@ -172,7 +172,7 @@ def test_a_page_contradicts_itself_nowhere(made):
             and model["advice"]["since"] is None
             and model["recalibrators"]
         )
-        assert ("Brier score saved" in text) == (
+        assert ("gain in Brier score" in text) == (
             bool(model["recalibrators"]) and not calm
         )
         if calm:

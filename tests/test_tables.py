@@ -131,7 +131,7 @@ def test_a_certificate_is_sentences():
     certificate = RESULTS["certificate"]
     assert repr(certificate).split("\n")[0] == (
         "With 90 % confidence, every predicted probability differs by at most 0.0503"
-        " from the event frequency among the samples that receive it."
+        " from the true event frequency among samples that receive it."
     )
     words = " ".join(_parsed(certificate).words)
     assert all(

@@ -367,11 +367,11 @@ def test_assumptions_are_printed():
     certificate = UniformMassBinning(5).fit(scores, labels).certificate()
     text = str(certificate)
     assert len(text.split()) <= 90
-    assert "It holds for one model that was fitted to other data" in text
+    assert "The guarantee holds for one model that was fitted to other data" in text
     assert f"all {len(certificate.assumptions)} conditions" in text
     assumptions = " ".join(certificate.assumptions)
     assert "one model that was fitted to other samples" in assumptions
-    assert "not selected among several" in assumptions
+    assert "not selected from among several" in assumptions
     three = np.random.default_rng(0).dirichlet(np.ones(3), size=300)
     model = UniformMassBinning(5, multiclass="top_label").fit(three, np.arange(300) % 3)
     assert "of the predicted class" in " ".join(model.certificate().assumptions)

@@ -65,7 +65,7 @@ def test_is_the_likelihood_ratio_of_each_step_against_the_last():
     [
         ({}, "none", "Keep the probabilities"),
         ({"a": 0.8}, "intercept", "Update the intercept alone"),
-        ({"a": 0.3, "b": 0.5}, "slope", "Update intercept and slope: updating"),
+        ({"a": 0.3, "b": 0.5}, "slope", "Update the intercept and the slope: updating"),
         ({"c": 0.5}, "features", "every simpler step is rejected"),
     ],
 )

@@ -10,12 +10,14 @@ _NUMBER = r"[+-]?\d[\d,]*(?:\.\d+)?"
 # (4.1 to 9.5)".
 _INTERVAL = re.compile(
     rf"(?P<estimate>{_NUMBER})(?P<unit>(?: [a-z%]+){{0,4}})"
-    rf" \((?:[\w ]*\d+(?:\.\d+)? %(?: CI| interval)?: )?(?P<low>{_NUMBER}) to"
+    rf" \((?:[\w ]*\d+(?:\.\d+)? %(?: CI| interval| for all groups"
+    rf" together)?: )?(?P<low>{_NUMBER}) to"
     rf" (?P<high>{_NUMBER})(?P<reason>[^)]*)\)"
 )
 _OF_LOSS = re.compile(
     rf"(?:log-loss|Brier score)[^.;(]* by (?P<size>{_NUMBER}) %"
-    rf"(?: \(\d+ %: (?P<low>{_NUMBER})(?: lower)? to (?P<high>{_NUMBER}))?"
+    rf"(?: \(\d+ %: (?P<low>{_NUMBER})(?: % lower)? to"
+    rf" (?P<high>{_NUMBER})(?: %)?)?"
 )
 _RISES = re.compile(r"(?:raise|raises|higher) the $")
 _COUNT = re.compile(

@@ -205,10 +205,10 @@ def say_comparison(sample, name):
                 is_true = False
             sample.say("ModelComparison: not seen to differ", is_true, text)
             sample.say("ModelComparison: size", covers(line, difference), text)
-        elif "has a lower" in line:
+        elif "has a lower" in line or "is lower" in line:
             sample.say("ModelComparison: lower", difference < -1e-4, text)
             sample.say("ModelComparison: size", covers(line, -difference), text)
-        elif "has a higher" in line:
+        elif "has a higher" in line or "is higher" in line:
             sample.say("ModelComparison: higher", difference > 1e-4, text)
             sample.say("ModelComparison: size", covers(line, difference), text)
 
@@ -345,7 +345,7 @@ def say_clusters(sample, name):
     if "not pooled" in line:
         return
     sample.say("CalibrationByCluster: on average", covers(line, 0.0), text)
-    new = re.search(rf"in a new cluster ({_NUMBER}) to ({_NUMBER})", line)
+    new = re.search(rf"for a new cluster: ({_NUMBER}) to ({_NUMBER})", line)
     low, high = map(float, new.groups())
     is_inside = low <= effect[-1] <= high
     sample.say("CalibrationByCluster: in a new cluster", is_inside, text)

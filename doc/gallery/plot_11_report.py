@@ -104,7 +104,7 @@ ax.errorbar(
     gain, [row["name"] for row in rows], xerr=[gain - low, high - gain], fmt="o"
 )
 ax.axvline(0, color="grey", linestyle="--")
-ax.set(xlabel="Log-loss saved by recalibration, with 90 % intervals")
+ax.set(xlabel="Reduction in log-loss with recalibration, with 90 % intervals")
 ax.invert_yaxis()
 
 # %%

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 _SHOWN_ROWS = 10
-_NAMES_OF_LOSSES = {"log": "Log-loss", "brier": "Brier score"}
+_NAMES_OF_LOSSES = {"log": "log-loss", "brier": "Brier score"}
 _LARGEST_WHOLE = 1e15  # numbers from here on are printed with an exponent
 
 
@@ -372,7 +372,7 @@ def gain_estimate(
     """Return a gain in a loss as an `IntervalEstimate` that says whether recalibrating
     helps, or whether the candidate `after` is better than the one `before`.
     """
-    what = "recalibrating"
+    what = "recalibration"
     verdicts = (
         "Recalibrating helps.",
         "Recalibrating hurts.",
@@ -391,7 +391,7 @@ def gain_estimate(
         low,
         high,
         reason=reason,
-        quantity=f"{_NAMES_OF_LOSSES[loss]} saved by {what}, on held-out data",
+        quantity=f"Reduction in {_NAMES_OF_LOSSES[loss]} with {what}, on held-out data",
         confidence_level=confidence_level,
         verdict=side_words(
             low,

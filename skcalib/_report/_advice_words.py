@@ -74,8 +74,8 @@ def _nothing_to_do(facts, is_usable):
     # and not worth saying.
     if not since and largest_gain < 100 and not clip_words(facts.model):
         words_of_gain = (
-            f" (the best, {best['name']}, may save at most"
-            f" {rounded(largest_gain, 2)} % of the log-loss)"
+            f" (the best, {best['name']}, may reduce the log-loss by at most"
+            f" {rounded(largest_gain, 2)} %)"
         )
     name = "leave" if is_usable else "no recalibrator"
     return claim(name, subject=facts.subject, since=since, most=words_of_gain)

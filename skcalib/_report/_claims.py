@@ -21,11 +21,15 @@ CLAIMS = {
     ),
     "others are fine": "The other {others} fine to within {limit} points.",
     "others cannot be told": (
-        "{Others} shown to be off, but the samples cannot tell whether {which}"
+        "{Others} shown to be off, but the samples do not show whether {which}"
         " right to within {tolerance} points{needed}."
     ),
-    "segments cannot be told": ("{none}for {number}, the samples cannot tell{needed}."),
-    "periods cannot be told": ("{none}for {number}, the samples cannot tell{needed}."),
+    "segments cannot be told": (
+        "{none}for {number}, the samples are inconclusive{needed}."
+    ),
+    "periods cannot be told": (
+        "{none}for {number}, the samples are inconclusive{needed}."
+    ),
     "do not use": (
         "Do not use the {subject} as they are: they are {size} on average{since}."
     ),
@@ -109,7 +113,7 @@ CLAIMS = {
         "{share} classes {have} an error larger than chance explains{names}. The"
         " largest is that of class {first}{size}{bias}."
     ),
-    "no class off": "None of {n} classes has an error larger than chance explains.",
+    "no class off": "None of the {n} classes has an error larger than chance explains.",
     "segments off": "By {column}, {share} groups {are} off{names}.",
     "average hides": (
         "The average over all samples ({bias}) hides the differences between groups."
@@ -210,7 +214,7 @@ CLAIMS = {
         " scores is better than treating {other}{cost}."
     ),
     "nothing to gain": (
-        "None of {n} recalibrators is measurably better. The best, {name}, would"
+        "None of the {n} recalibrators is measurably better. The best, {name}, would"
         " {change} the log-loss by {size}{clip}."
     ),
     "guarantee": (

@@ -17,12 +17,12 @@ _MOST_CLASSES_NAMED = 12
 # Explanations of measures by their name, and those that differ with several classes.
 _EXPLAINED = {
     "mean absolute calibration error": (
-        "mean gap between score and event frequency, noise subtracted; up to 15"
-        " equal-mass bins"
+        "mean absolute gap between score and event frequency, noise subtracted; up to"
+        " 15 equal-mass bins"
     ),
     "root mean square calibration error": (
-        "large gaps count more; noise is subtracted from the squares, so it may fall"
-        " below the mean absolute error"
+        "large gaps count more; noise is subtracted from the squares, so this error"
+        " may fall below the mean absolute calibration error"
     ),
     "expected calibration error": (
         "mean absolute gap in 15 equal-width bins; noise makes it too large, and its"
@@ -33,7 +33,7 @@ _EXPLAINED = {
     ),
     "calibration slope": "1 is right; below 1 the scores are too extreme",
     "calibration in the large": (
-        "0 is right; below 0 the scores are too high, in log-odds"
+        "in log-odds: 0 is right; below 0 the scores are too high"
     ),
     "Brier score": (
         "mean squared difference between score and event; rewards calibration and"
@@ -154,10 +154,10 @@ def _data_sentence(numbers):
     classes, and notes.
     """
     weighted = ""
-    share = "them"
+    share = "occurs in {} of them"
     if numbers["weighted"]:
-        share = "their weight"
-        weighted = f" of total weight {show.count(numbers['total_weight'])}"
+        share = "has {} of the weight"
+        weighted = f" with a total weight of {show.count(numbers['total_weight'])}"
     written = ""
     if numbers["modified"]:
         written = f" (modified {numbers['modified']})"
@@ -165,8 +165,8 @@ def _data_sentence(numbers):
     if classes is None:
         frequency = show.percent(numbers["event_frequency"], numbers["n_rows"])
         about = (
-            f"; the event is {numbers['label']} = {numbers['event']}, in {frequency} of"
-            f" {share}."
+            f"; the event ({numbers['label']} = {numbers['event']})"
+            f" {share.format(frequency)}."
         )
     else:
         named = listed(classes, _MOST_CLASSES_NAMED)

@@ -126,7 +126,8 @@ def period_sentence(rows):
 
 def _counts(rows, key, kind):
     """Return a clause on how many groups or periods are off, fine and unclear, as in
-    "1 of 5 groups is off (north); for the other 4, the samples cannot tell".
+    "1 of 5 groups is off (north); for the other 4, the samples are
+    inconclusive".
 
     `rows` are the dicts of the table of groups or periods; `key` is the key of a name
     in them; `kind` is "group" or "period".
@@ -142,7 +143,7 @@ def _counts(rows, key, kind):
         n_fine += verdict == "fine"
         n_unclear += verdict == "cannot tell"
     if n_unclear == n:
-        return f"the samples cannot tell for any of the {n} {kind}s"
+        return f"the samples are inconclusive for all {n} {kind}s"
     # Pairs: how many groups have a finding, and the words for it.
     counts = []
     if off:
@@ -158,7 +159,7 @@ def _counts(rows, key, kind):
         verb = "is" if count == 1 else "are"
         clauses += f"; {count} {verb} {words}"
     if n_unclear:
-        clauses += f"; for the other {n_unclear}, the samples cannot tell"
+        clauses += f"; for the other {n_unclear}, the samples are inconclusive"
     return clauses
 
 
@@ -251,7 +252,7 @@ def nothing_to_gain(rows, n_impossible=0):
         limits = []
         for limit in (high, low):  # the largest gain comes first
             side = "lower" if limit > 0 else "higher"
-            limits.append(f"{fixed(abs(limit), digits)} {side}")
+            limits.append(f"{fixed(abs(limit), digits)} % {side}")
         bracket = f"{OF_ESTIMATES}: {' to '.join(limits)}"
     size = f"{fixed(abs(gain), digits)} % ({bracket})"
     return claim(

@@ -45,6 +45,7 @@ _ROUTE = (
 _ANSWERED = "({share}) are answered"
 _PREDICTED = "({share}) are predicted to be events"
 _LEFT = "({share}) are left to the small model"
+_NO_ERROR = "0 of them wrongly"
 
 
 class _Texts(NamedTuple):
@@ -338,6 +339,8 @@ class CertifiedThreshold(ResultTable):
         numbers_wrong = []
         for promise, number in zip(promises, as_tuple(self.n_wrong), strict=True):
             phrase = PROMISES[promise].wrong.format(w=f"{number:,}")
+            if phrase == _NO_ERROR:
+                phrase = "none of them wrongly"
             if phrase not in numbers_wrong:
                 numbers_wrong.append(phrase)
         share = percent_words(self.accepted, self.n_samples)

@@ -216,8 +216,8 @@ def certified_threshold(
     least 80 % of the predicted events occur.
     Of 2,000 calibration samples, 743 (37.1 %) are predicted to be events, 132 of them
     wrongly.
-    It holds for one model that was fitted to other data, and for independent samples
-    from the population in which it is used; .assumptions lists ...
+    The guarantee holds for one model that was fitted to other data, and for independent
+    samples from the population in which the model is used; .assumptions lists ...
 
     Precision and recall simultaneously:
 

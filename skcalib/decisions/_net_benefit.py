@@ -112,11 +112,12 @@ class NetBenefit(ResultTable):
         frequency = percent_words(self.event_frequency, self.n_samples)
         thresholds = "threshold" if len(self) == 1 else "thresholds"
         lines = [
-            f"Net benefit: better than {against} {self._where(self.low > 0)}, worse"
-            f" {self._where(self.high < 0)} ({level}).",
+            f"Net benefit compared with {against}: higher {self._where(self.low > 0)},"
+            f" lower {self._where(self.high < 0)} ({level}).",
             *self._largest(),
             f"Computed at {len(self)} {thresholds}, from"
-            f" {count_words(self.n_samples)} samples with {frequency} events.",
+            f" {count_words(self.n_samples)} samples, {frequency} of them with the"
+            " event.",
         ]
         reasons = self.reason[self.reason != ""].tolist()
         for reason in dict.fromkeys(reasons):

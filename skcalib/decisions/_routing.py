@@ -34,8 +34,9 @@ _MODELS = (
     " every sample."
 )
 _EXACT = (
-    "Exact for any number of samples and any distribution, by the unconditional p-value"
-    " of the score statistic, maximised over the share of gains."
+    "The guarantee is exact for any number of samples and any distribution: it uses the"
+    " unconditional p-value of the score statistic, the largest over all possible"
+    " shares of samples that only the small model answers correctly."
 )
 _EXACT_CLUSTERS = (
     "Exact for any number of clusters and any dependence within them, by betting"

@@ -19,10 +19,10 @@ SAME_ROWS = (
     " the level."
 )
 OF_CROSS_FITTING = (
-    "Map and threshold come from the same samples by cross-fitting. The guarantee is"
-    " simulated, not exact, because the map in use differs from those that were judged:"
-    " after isotonic regression, a precision of 90 % with 90 % confidence was violated"
-    " in at most 10.0 % of data sets."
+    "The map and the threshold come from the same samples by cross-fitting. The"
+    " guarantee was checked by simulation; it is not exact, because the map in use"
+    " differs from those that were judged. After isotonic regression, a guarantee of"
+    " 90 % precision with 90 % confidence was violated in at most 10.0 % of data sets."
 )
 
 

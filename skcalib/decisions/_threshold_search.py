@@ -31,33 +31,38 @@ _ACCURACY_STARTS = 0.5  # the most accurate threshold, if scores are right
 
 MODEL = (
     "The probabilities come from one model that was fitted to other data. A"
-    " recalibrator that was fitted to these samples violates this, and only fitted_on="
-    " detects it: in simulations with 90 % confidence, a precision of 90 % was violated"
-    " in up to 23.2 % of data sets after Platt scaling of the same samples, and in up"
-    " to 47.5 % after isotonic regression; a limit on the error rate of the answers was"
-    " violated in up to 29.2 % after vector scaling of 27 classes. Fit the recalibrator"
-    " to one half of the samples, and find the threshold on the other."
+    " recalibrator that was fitted to these samples violates this condition, which is"
+    " checked only if fitted_on= is given. In simulations of guarantees with 90 %"
+    " confidence, a precision of 90 % was not reached in up to 23.2 % of data sets"
+    " after Platt scaling fitted to the same samples, and in up to 47.5 % after"
+    " isotonic regression; a limit on the error rate of the answered samples was"
+    " exceeded in up to 29.2 % after vector scaling with 27 classes. Fit the"
+    " recalibrator to one half of the samples, and find the threshold on the other."
 )
 FIXED = (
     "The guarantee, its target and the thresholds were fixed before the labels of these"
     " samples were seen."
 )
-_EXACT = "Exact for any number of samples and any distribution: {reason}."
+_EXACT = (
+    "The guarantee is exact for any number of samples and any distribution: {reason}."
+)
 _FIXED_START = "the start of the search was fixed beforehand"
 _GUIDED_EXACTNESS = (
-    "Exact given the scores, for the mean error probability of the accepted calibration"
-    " samples. For new samples it is simulated, because the start of the search depends"
-    " on the scores: in six simulated populations, with 100 to 2,000 samples, a"
-    " guarantee with 90 % confidence was violated in at most 9.6 % of data sets. With"
-    " start=, it is also exact for new samples."
+    "Given the scores, the guarantee is exact for the mean error probability of the"
+    " accepted calibration samples. For new samples, it was checked by simulation,"
+    " because the start of the search depends on the scores: in six simulated"
+    " populations, with 100 to 2,000 samples, a guarantee with 90 % confidence was"
+    " violated in at most 9.6 % of data sets. With start=, it is also exact for new"
+    " samples."
 )
 CLUSTERED = (
     "The clusters are independent draws from one distribution, as are future clusters,"
     " and none has more than {most:,} samples, the size of the largest one here."
 )
 _EXACT_IN_EITHER_ORDER = (
-    "Exact given the scores before the map: the map keeps or reverses the order of the"
-    " samples, and each order is tested at half of the level."
+    "The guarantee is exact given the scores before the map is applied: the map keeps"
+    " or reverses the order of the samples, and each order is tested at half the"
+    " significance level."
 )
 _NOT_EXACT = (
     "The tests are exact for a map that does not depend on these labels; for a map that"

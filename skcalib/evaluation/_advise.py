@@ -263,7 +263,8 @@ class Advice(ResultTable):
         fitted = ""
         if self.since is not None:
             fitted = f", fitted to the samples from {self.since} on"
-        gained = f"on held-out data, this saves {_gain_words(self.gain)} of log-loss"
+        size = _gain_words(self.gain)
+        gained = f"on held-out data, this reduces the log-loss by {size}"
         if len(self.steps) == 1:
             gained = f"{gained}, {pvalue_words(step.pvalue)}"
         return f"{what}{fitted}: {gained}."

@@ -135,11 +135,12 @@ class CalibrationByCluster(ResultTable):
         _, new_low, new_high = self.prediction[name]
         digits = decimals(low, high)
         where = "on average" if name == "slope" else "in the median cluster"
-        of_log = " of the logarithm" if name == "observed_expected" else ""
+        of_log = " of the log ratio" if name == "observed_expected" else ""
         text = (
             f"{_WORDS[name]}: {interval_words(mean, low, high, level=level)} {where};"
-            f" {fixed(new_low, digits)} to {fixed(new_high, digits)} in a new cluster;"
-            f" standard deviation{of_log} between clusters (tau)"
+            f" {level and f'{level} '}prediction interval for a new cluster:"
+            f" {fixed(new_low, digits)} to {fixed(new_high, digits)};"
+            f" between-cluster standard deviation{of_log} (tau):"
             f" {rounded(self.between[name], 2)}."
         )
         if name == "observed_expected":

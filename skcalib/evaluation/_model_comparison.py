@@ -195,6 +195,7 @@ class ModelComparison(ResultTable):
                 f"Whether {model} differs from {reference} in {metric} (difference"
                 f" {rounded(difference)}) cannot be determined: {self.reason[k]}."
             )
+        subject = model
         finding = f"does not differ detectably from {reference} in {metric}: difference"
         if pvalue <= 0.05 and low <= 0 <= high:
             # The test knows the law of few labels, which the interval approximates.
@@ -204,9 +205,10 @@ class ModelComparison(ResultTable):
             )
         elif pvalue <= 0.05:
             # Words say which is better, so that the size has no sign.
-            finding = f"has a {side} {metric} than {reference} by"
+            subject = f"The {metric} of {model}"
+            finding = f"is {side} than that of {reference} by"
             low, high = sorted((abs(low), abs(high)))
             difference = abs(difference)
         level = level_words(self.confidence_level)
         size = interval_words(difference, low, high, level=level)
-        return f"{model} {finding} {size}, adjusted {pvalue_words(pvalue)}."
+        return f"{subject} {finding} {size}, adjusted {pvalue_words(pvalue)}."

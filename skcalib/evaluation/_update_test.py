@@ -24,13 +24,13 @@ _EVENTS_PER_COEFFICIENT = 10
 _DONE = {
     "none": "Keep the probabilities as they are",
     "intercept": "Update the intercept alone",
-    "slope": "Update intercept and slope",
-    "features": "Update intercept, slope and features",
+    "slope": "Update the intercept and the slope",
+    "features": "Update the intercept, the slope and the feature coefficients",
 }
 # What the last step does, where a simpler one is chosen.
 _MORE = {
-    "slope": "updating intercept and slope",
-    "features": "updating intercept, slope and features",
+    "slope": "updating the intercept and the slope",
+    "features": "updating the intercept, the slope and the feature coefficients",
 }
 
 

@@ -83,10 +83,10 @@ class CalibrationCertificate:
     ... )
     >>> print(certificate)
     With 90 % confidence, every predicted probability differs by at most 0.0503 from
-    the event frequency among the samples that receive it.
+    the true event frequency among samples that receive it.
     In repeated draws of calibration samples, this holds at least 90 % of the time.
-    This is a conditional certificate by Clopper-Pearson, from 400 calibration samples
-    in 2 bins...
+    This is a conditional certificate based on Clopper-Pearson intervals, from 400
+    calibration samples in 2 bins...
     """
 
     epsilon: float
@@ -112,8 +112,12 @@ class CalibrationCertificate:
             bins = "1 bin" if most == 1 else f"{most} bins"
         source = f"{count_words(self.n_samples)} calibration samples in {bins}"
         if self.n_candidates > 1:
-            source += f", selected among at most {self.n_candidates} candidates"
-        title = f"This is a {self.kind} certificate by {self.interval}, from {source}."
+            source += f", selected from among at most {self.n_candidates} candidates"
+        if self.interval in _INTERVALS.values():
+            basis = f"{self.interval} intervals"
+        else:
+            basis = f"{self.interval} of Gupta and Ramdas (2021)"
+        title = f"This is a {self.kind} certificate based on {basis}, from {source}."
         return "\n".join([self._promise(), title, conditions_words(self.assumptions)])
 
     def __repr__(self):
@@ -173,8 +177,8 @@ class CalibrationCertificate:
             several = f", for all {self.n_problems} classes together"
         return (
             f"With {percent} confidence, {subject} differs by at most"
-            f" {self._tolerance()} from the event frequency {where}{several}.\nIn"
-            f" repeated draws of {draws}, this holds at least {percent} of the time."
+            f" {self._tolerance()} from the true event frequency {where}{several}.\n"
+            f"In repeated draws of {draws}, this holds at least {percent} of the time."
         )
 
 
@@ -432,7 +436,7 @@ _PROMISES = {
     "conditional": (
         "every predicted probability",
         "calibration samples",
-        "among the samples that receive it",
+        "among samples that receive it",
     ),
     "marginal": (
         "the probability predicted for a random future sample",
@@ -538,12 +542,13 @@ def _selection(n_candidates):
     """Return the assumption about a choice among recalibrators, as a sentence."""
     if n_candidates == 1:
         return (
-            "This recalibrator was not selected among several on these samples"
-            " (otherwise, pass their number as n_candidates)."
+            "This recalibrator was not selected from among several on these samples"
+            " (otherwise, pass the number of candidates as n_candidates)."
         )
     return (
-        f"This recalibrator was selected on these samples among at most {n_candidates}"
-        " candidates, all fixed beforehand; the guarantee allows for that selection."
+        "This recalibrator was selected on these samples from among at most"
+        f" {n_candidates} candidates, all fixed beforehand; the guarantee allows for"
+        " that selection."
     )
 
 

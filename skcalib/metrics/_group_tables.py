@@ -118,10 +118,12 @@ class GroupCalibration(ResultTable):
             f" none of them is detectably off on average.{unknown}"
         )
 
-    def _level_words(self):
-        """Return what names the limits that hold for all groups together."""
-        level = level_words(self.confidence_level)
-        return level if len(self) == 1 else f"adjusted {level}"
+    def _level_words(self, of=""):
+        """Return what names the limits that hold for all groups together; `of` follows
+        the percentage.
+        """
+        level = f"{level_words(self.confidence_level)}{of}"
+        return level if len(self) == 1 else f"{level} for all groups together"
 
     def _bias_words(self, k):
         """Return the bias of group k with the limits that hold for all groups."""
@@ -143,7 +145,7 @@ class GroupCalibration(ResultTable):
     def _none_off(self):
         """Return the sentence for a table in which no group is rejected."""
         n = len(self)
-        lead = f"None of {n} groups is detectably off on average"
+        lead = f"None of the {n} groups is detectably off on average"
         if n == 1:
             lead = f"The group {self.group[0]} is not detectably off on average"
         limits = np.abs(self._limits_of_all)
@@ -152,7 +154,7 @@ class GroupCalibration(ResultTable):
         most = rounded_outwards(100 * np.nanmax(limits))
         return (
             f"{lead}, but a bias of up to {most} percentage points is possible"
-            f" ({self._level_words()})."
+            f" ({self._level_words(' confidence')})."
         )
 
     def differences(self) -> GroupDifferences:
@@ -255,7 +257,7 @@ class GroupDifferences(ResultTable):
             return "There is only one group: nothing to compare."
         known = np.flatnonzero(~np.isnan(self.adjusted_pvalue))
         if len(known) == 0:
-            return f"None of {n} pairs of groups can be compared."
+            return f"None of the {n} pairs of groups can be compared."
         k = known[np.argmin(self.pvalue[known])]
         shown = pvalue_words(self.adjusted_pvalue[k])
         pair = f"{self.group[k]} and {self.other[k]}"

@@ -117,7 +117,7 @@ class SegmentTestResult(ResultRecord):
         if self.pvalue < _LEVEL:
             if worst == ALL_ROWS:
                 return (
-                    f"Miscalibrated over all samples ({shown})"
+                    f"Miscalibrated in the data as a whole ({shown})"
                     f"{_more_clearly_than(n - 1)}."
                 )
             return (
@@ -126,10 +126,10 @@ class SegmentTestResult(ResultRecord):
                 f" {rounded(table.event_frequency[0])}."
             )
         if n == 1:
-            where = "over all samples" if worst == ALL_ROWS else f"where {worst}"
+            where = "in the data as a whole" if worst == ALL_ROWS else f"where {worst}"
             return f"No miscalibration is detectable {where} ({shown})."
         return (
-            f"No miscalibration is detectable in any of {n} groups ({shown} of the"
+            f"No miscalibration is detectable in any of the {n} groups ({shown} of the"
             f" clearest, {worst})."
         )
 
@@ -143,7 +143,7 @@ def _more_clearly_than(n_segments):
         return ""
     if n_segments == 1:
         return ", more clearly than in the only group"
-    return f", more clearly than in any of {n_segments:,} groups"
+    return f", more clearly than in any of the {n_segments:,} groups"
 
 
 def segment_calibration_test(

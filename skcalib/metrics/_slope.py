@@ -75,7 +75,7 @@ class CalibrationSlopeIntercept(ResultRecord):
         if findings:
             text += f": the scores are {joined(findings)}"
         elif not (slope.reason or intercept.reason):
-            text += ": no deviation from 1 and 0 is detectable"
+            text += ": no deviation from slope 1 or intercept 0 is detectable"
         reasons = dict.fromkeys(filter(None, (slope.reason, intercept.reason)))
         return "\n".join([f"{text}.", *(f"No interval: {why}." for why in reasons)])
 

@@ -60,8 +60,8 @@ class ErrorAutocorrelation(ResultRecord):
                 f" ({words} for a factor of at most {harmless})."
             )
         return (
-            "No detectable dependence over time makes intervals too short by a factor"
-            f" of more than {harmless} ({words})."
+            "No dependence over time that makes intervals too short by a factor of more"
+            f" than {harmless} is detectable ({words})."
         )
 
 

@@ -129,8 +129,8 @@ def shift_words(shift):
     size, limits = interval_texts(estimate, low, high, scale=100, level=level)
     unit = "percentage point" if size == "1" else "percentage points"
     return (
-        f"at equal scores, events are {size} {unit} {side} frequent than before"
-        f" ({limits})"
+        f"at equal scores, events are an estimated {size} {unit} {side} frequent than"
+        f" before ({limits})"
     )
 
 

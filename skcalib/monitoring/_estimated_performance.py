@@ -107,10 +107,11 @@ class EstimatedPerformance(ResultTable):
             else:
                 level = ""  # the first interval names it
             found.append(f"{_WORDS.get(name, name.replace('_', ' '))} {size}")
+        known = f"{self.n_known:,}" if self.n_known else "none"
         lines = [
             f"Estimated {joined(found)}.",
-            f"For {self.n_new:,} new samples, {self.n_known:,} of them labelled,"
-            f" estimated from {self.n_labelled:,} labelled samples.",
+            f"These estimates are for {self.n_new:,} new samples, {known} of them"
+            f" labelled, and are based on {self.n_labelled:,} labelled samples.",
         ]
         if self.outside > 0:
             lines.append(

@@ -77,8 +77,9 @@ class GroupMonitorTable(ResultTable):
             if change is None:
                 change = f"sample {self.change_row[k]:,} of the group"
             side = self._sides[k] if self._sides else ""
-            side = f" ({side})" if side else ""
-            since.append(f"{self.group[k]}{side} since about {change}")
+            since.append(
+                f"{self.group[k]} ({side and f'{side}, '}change near {change})"
+            )
         return f"Alarm in {len(found)} of {n} groups: {joined(since)}."
 
 

@@ -110,7 +110,7 @@ def alarm_words(
     e_value, threshold : float
         The evidence, and where it raises the alarm.
     level : str, default=""
-        What qualifies the alarm: "level 99 %".
+        What qualifies the alarm: "confidence level 99 %".
     side : str, default=""
         What the scores were after the change: "too high".
     times : tuple, default=()
@@ -391,7 +391,7 @@ class CalibrationMonitor(DescribedEstimator, BaseEstimator):
             return ""
         level = ""
         if self.average_run_length is None:
-            level = f"level {level_words(self.confidence_level)}"
+            level = f"confidence level {level_words(self.confidence_level)}"
         return alarm_words(
             self.alarm_row_,
             self.change_row_,
