@@ -71,10 +71,11 @@ def run_demo(data, seed):
             gain = model.gain_
     print(
         "\nRecalibratedClassifierCV estimates its own gain from the training data:"
-        f"\n{gain}\nECE: norm 1, 15 equal-width bins, of the predicted class (with two"
-        " classes, of the positive one).\nDebiased: the same error minus what chance"
-        " adds; 0 means that chance explains all of it.\nNext: python -m skcalib report"
-        " FILE --label LABEL --score SCORE creates a page about your own predictions.",
+        f"\n{gain}\nECE: norm 1, 15 equal-width bins, for the predicted class"
+        " (with two classes, for the positive one).\nDebiased: the same error minus"
+        " what chance adds; 0 means that chance explains all of it.\nNext: python -m"
+        " skcalib report FILE --label LABEL --score SCORE creates a page about your own"
+        " predictions.",
     )
 
 

@@ -501,13 +501,16 @@ def impossible_words(n, row=None):
     Examples
     --------
     >>> impossible_words(1, 17)
-    '1 outcome occurred although its probability was 0 (row 17 of the data, counted from 1): the log-loss is infinite; here, probabilities are clipped to 2^-52.'
+    '1 outcome occurred although its predicted probability was 0 (row 17 of the data, counted from 1): the log-loss is infinite; here, probabilities are clipped to 2^-52.'
     """  # noqa: E501
     if n == 0:
         return ""
-    happened = f"{count_words(n)} outcomes occurred although their probability was 0"
-    if n == 1:
-        happened = "1 outcome occurred although its probability was 0"
+    happened = "1 outcome occurred although its predicted probability was 0"
+    if n > 1:
+        happened = (
+            f"{count_words(n)} outcomes occurred although their predicted probability"
+            " was 0"
+        )
     place = ""
     if row is not None:
         first = "" if n == 1 else "first: "

@@ -504,8 +504,8 @@ def _check_split(train, test, fold, name, n_samples):
     in_both = is_tested[train]
     if in_both.any():
         raise ValueError(
-            f"{name} trains fold {fold} on row {train[in_both].min()}, which"
-            " that fold tests: keep them apart."
+            f"{name} trains fold {fold} on row {train[in_both].min()} and also tests"
+            " it on that row: keep training and test rows apart."
         )
 
 

@@ -154,7 +154,7 @@ def test_response_method_of_a_classifier_without_it():
         ([(np.arange(60), np.arange(60, 120))], r"cv \(list\).*row 0 is in 0"),
         (
             [(np.arange(120), np.arange(120))],
-            "trains fold 0 on row 0, which that fold tests",
+            "trains fold 0 on row 0 and also tests it",
         ),
         (
             [(np.arange(60), np.arange(60, 121))],

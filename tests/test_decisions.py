@@ -558,7 +558,7 @@ def test_columns_of_a_table_are_found_by_name():
         np.testing.assert_array_equal(
             restored.accepts(proba[["ill", "healthy"]]), accepted
         )
-        with refused(ValueError, "'dead' is none of them"):
+        with refused(ValueError, "'dead' is not one of them"):
             found.accepts(proba.rename(columns={"healthy": "dead"}))
 
 

@@ -381,7 +381,7 @@ def test_names_beside_labels(door):
     y = _words(LOW, Y3)
     found = _of(OF_SCORES[door], y, FRAME3, labels=LOW)
     np.testing.assert_allclose(found, _truth(door, 3), rtol=1e-9)
-    with pytest.raises(ValueError, match="'middle' is none of them"):
+    with pytest.raises(ValueError, match="'middle' is not one of them"):
         _of(OF_SCORES[door], y, SOME, labels=LOW)
     with pytest.raises(UserWarning, match="of which only 'low', 'high' are labels"):
         _of(OF_SCORES[door], y, SOME)

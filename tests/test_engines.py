@@ -316,7 +316,7 @@ def test_labels_of_other_kinds(engine):
     ):
         events("code", pos_label="1")
     with pytest.raises(
-        ValueError, match="pos_label=nan equals no label of the column 'f'"
+        ValueError, match="pos_label=nan matches no label in the column 'f'"
     ):
         events("f", pos_label=np.nan)
     for label, pos_label, found in (

@@ -181,7 +181,7 @@ def test_few_known_labels_stand_beside_and_are_not_mixed():
     assert np.isnan(found.low[1::2]).all()
     assert set(found.reason[1::2]) == {"only 20 labels are known"}
     assert found.change.n_after == 20
-    assert "has changed, on the labels known so far: p" in str(found)
+    assert "has changed, based on the labels known so far: p" in str(found)
     labels[20:40] = labels[:40] = 0
     found = estimated_performance(y, s, t, y_new=labels, missing="at_random")
     assert set(found.reason[1::2]) == {"only 0 of the 40 known labels are events"}

@@ -254,7 +254,7 @@ FILES = {
     "a weight with a point among decimal commas": (
         "a.csv",
         _csv(p=[f"{p:.4f}".replace(".", ",") for p in SCORE], q=["1.234"] * N, sep=";"),
-        "its point may separate thousands",
+        "may separate thousands. Use the same",
         {"weight": "q"},
     ),
     "TAR": ("a.tar.gz", _tar, "is a TAR archive"),

@@ -164,7 +164,7 @@ def test_inverses_equal_a_search_over_every_integer(epsilon, kind, keep_boundary
         else:
             with pytest.raises(
                 ValueError,
-                match=f"cannot be guaranteed with n_samples={n}: one bin reaches",
+                match=f"cannot be guaranteed with n_samples={n}: even a single bin",
             ):
                 max_n_bins(n, epsilon, kind=kind, **options)
     for b in (1, 2, 10, 13):
@@ -984,7 +984,7 @@ def test_choice_among_candidates_needs_to_be_declared():
         (
             lambda: conditional_epsilon(19, 10),
             ValueError,
-            r"n_samples=19 is too few for n_bins=10.*two rows in each bin",
+            r"n_samples=19 is too small for n_bins=10.*two rows in each bin",
         ),
         (
             lambda: marginal_epsilon(100, 0),
@@ -1016,7 +1016,7 @@ def test_choice_among_candidates_needs_to_be_declared():
             TypeError,
             "confidence_level must be a number",
         ),
-        (lambda: expected_error_bound(9, 5), ValueError, "n_samples=9 is too few"),
+        (lambda: expected_error_bound(9, 5), ValueError, "n_samples=9 is too small"),
         (
             lambda: max_n_bins(1, 0.1),
             ValueError,
@@ -1072,7 +1072,7 @@ def test_choice_among_candidates_needs_to_be_declared():
         (
             lambda: sample_split_epsilon(19, 500, 10),
             ValueError,
-            "n_binning=19 is too few",
+            "n_binning=19 is too small",
         ),
         (
             lambda: sample_split_epsilon(100, 0, 10),
@@ -1120,7 +1120,7 @@ def test_bad_arguments(call, error, message):
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"n_samples": 9}, "n_samples=9 is too few for n_bins=5"),
+        ({"n_samples": 9}, "n_samples=9 is too small for n_bins=5"),
         (
             {"n_samples": 100},
             "add up to 96, the rows of n_samples=100 .* 5 bins, found 95.*Ties",
@@ -1169,7 +1169,7 @@ def test_uniform_mass_certificate_refuses(changed, message):
     [
         ([1, 2], [2, 1.5], {}, "positives=2.0 and counts=1.5"),
         ([1, 1], [2, 1.5], {}, "whole numbers"),
-        ([1, 1], [2, 1], {}, "n_samples=3 is too few for n_bins=2"),
+        ([1, 1], [2, 1], {}, "n_samples=3 is too small for n_bins=2"),
         ([1, 1], [4, 4], {"edges": "learned"}, "edges must be one of"),
         ([1, 1], [4, 4], {"interval": "theorem"}, "interval must be one of"),
         ([[1, 1], [1, 1]], [[4, 4], [4, 5]], {}, "same sum for every class"),

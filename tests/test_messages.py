@@ -70,8 +70,8 @@ PROVOKED = {
         lambda: calibration_error(
             TEXT3, TABLE3.rename(columns={"mid": "medium"}), labels=list(CLASSES)
         ),
-        r"named 'high', 'low', 'medium', but labels are .*: 'medium' is none of them."
-        r" Rename .* y_proba.to_numpy\(\)",
+        r"named 'high', 'low', 'medium', but labels are .*: 'medium' is not one of"
+        r" them. Rename .* y_proba.to_numpy\(\)",
         lambda: calibration_error(
             TEXT3,
             TABLE3.rename(columns={"mid": "medium"}).to_numpy(),
@@ -406,7 +406,7 @@ PROVOKED = {
     ),
     "labels of two kinds in two samples": (
         lambda: calibration_change(Y, P, Y + 1, P, n_resamples=9),
-        "y_before has the labels 0, 1 and y_after 1, 2: write them alike",
+        "y_before has the labels 0, 1 and y_after 1, 2: use the same labels",
         None,
         None,
     ),

@@ -158,9 +158,9 @@ def test_names_and_classes():
     for labels in (["high", "low", "mid"], ["mid", "low", "high"]):
         assert calibration_error(Y, TABLE, labels=labels) == expected
     other = TABLE.rename(columns={"mid": "middle"})
-    with pytest.raises(ValueError, match="'middle' is none of them"):
+    with pytest.raises(ValueError, match="'middle' is not one of them"):
         calibration_error(Y, other, labels=["high", "low", "mid"])
-    with pytest.raises(ValueError, match="'middle' is none of them"):
+    with pytest.raises(ValueError, match="'middle' is not one of them"):
         PlattScaling(classes=["high", "low", "mid"]).fit(other, Y)
     with pytest.warns(UserWarning, match="only 'low', 'high' are labels"):
         value = calibration_error(Y, other)

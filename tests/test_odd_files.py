@@ -508,7 +508,7 @@ CASES = {
     "weights of 1.000 beside decimal commas": (
         "a.csv",
         _csv(p=[f"{p}".replace(".", ",") for p in SCORE], q=["1.000"] * N, sep=";"),
-        "point may separate thousands",
+        "may separate thousands. Use the same",
         {"weight": "q"},
     ),
     # Missing values

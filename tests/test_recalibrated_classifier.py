@@ -818,7 +818,7 @@ def test_splitters_that_repeat_or_skip_rows(grouped):
             ValueError, match=r"must not test a row twice.*ensemble=True"
         ):
             RecalibratedClassifierCV(tree, cv=cv, ensemble=False).fit(X, y, **params)
-    with pytest.raises(ValueError, match="which that fold tests"):
+    with pytest.raises(ValueError, match="and also tests it on that row"):
         RecalibratedClassifierCV(tree, cv=[(np.arange(100), np.arange(99, 200))]).fit(
             X, y
         )

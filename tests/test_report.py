@@ -552,7 +552,7 @@ def test_right_on_average_is_said_only_where_the_interval_is_within_the_toleranc
         "48 samples are too few to tell whether the scores are right on average to"
         " within 2 points: they are between 9 points too low and 11 points too high (95"
         " %). Keep the scores unchanged for now and collect more samples: at least"
-        " 1,200 are needed, even if nothing is off."
+        " 1,200 in total are needed, even if nothing is off."
     )
     assert "right on average" not in names
 
@@ -749,7 +749,7 @@ def test_an_event_of_probability_0_comes_first_and_leaves_out_the_slope():
     names, text = _said(_model(*plain, errors=errors, impossible=impossible))
     assert names[0] == "impossible"
     assert text.startswith(
-        "3 outcomes occurred although their probability was 0 (first"
+        "3 outcomes occurred although their predicted probability was 0 (first"
     )
     assert "slope" not in names
     worse = ((9, 7, 11), NONE, NO_ERROR, 0.001)
@@ -938,7 +938,7 @@ def test_page_with_weights_has_no_certificate(file, tmp_path):
         == 0
     )
     text = output.read_text(encoding="utf-8")
-    assert "the theory needs samples of equal weight, and these have weights" in text
+    assert "the theory needs unweighted samples, and these are weighted" in text
     assert len(_Page(text).pictures) == 1
 
 
@@ -990,7 +990,7 @@ def test_default_output(file, tmp_path, monkeypatch):
         (
             {"p": [0.5] * 599 + [""]},
             [],
-            "of 600 rows 1 without a score (column 'p'): the first is row 599.",
+            "of 600 rows, 1 without a score (column 'p'): the first is row 599.",
         ),
         (
             {"y": ["no", "yes"] * 300},
@@ -1010,7 +1010,7 @@ def test_default_output(file, tmp_path, monkeypatch):
         (
             {"y": [""] + [1] * 599},
             [],
-            "of 600 rows 1 without a label (column 'y'): the first is row 0.",
+            "of 600 rows, 1 without a label (column 'y'): the first is row 0.",
         ),
         (
             {"w": [-1] * 600},

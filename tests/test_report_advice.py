@@ -390,10 +390,10 @@ def test_advice_in_words():
     words = _said(rows=rows, others="unchanged", **by_segment, **GAIN)
     assert words[0].startswith(
         "Recalibrate law and math with PlattScaling(), each fitted to its own samples;"
-        " the other groups keep their scores. This leaves, over the samples of all"
-        " groups together, a mean absolute calibration error of"
+        " the other groups keep their scores. Over the samples of all groups, this"
+        " leaves a mean absolute calibration error of"
     )
-    assert "On held-out samples of all groups together, the log-loss is" in words[0]
+    assert "On held-out samples of all groups, the log-loss is" in words[0]
 
 
 def test_the_error_that_a_recalibration_leaves_is_judged():

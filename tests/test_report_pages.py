@@ -265,7 +265,7 @@ SENTENCES = [
         lambda: monitor_sentence([MONITOR]),
     ),
     (
-        "The monitor raised an alarm: x in May (change near April).",
+        "The monitor raised an alarm in May for x (change near April).",
         lambda: monitor_sentence([MONITOR]),
         lambda: monitor_sentence([{"alarm": False}]),
     ),

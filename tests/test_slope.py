@@ -131,7 +131,7 @@ def test_scores_of_exactly_0_and_1_are_said():
     labels = rng.random(300) < 0.1 + 0.8 * scores
     inner = (scores > 0) & (scores < 1)
     alone = calibration_slope_intercept(labels[inner], scores[inner]).slope
-    without = f"without such scores, it is {alone.estimate:.2f} "
+    without = f"without those of 0 or 1, the slope is {alone.estimate:.2f} "
     words = f"{np.sum(~inner)} scores are exactly 0 or 1.*{without}"
     with pytest.warns(UserWarning, match=words):
         found = calibration_slope_intercept(labels, scores).slope
@@ -139,7 +139,7 @@ def test_scores_of_exactly_0_and_1_are_said():
     patients = np.arange(300) // 2
     with pytest.warns(UserWarning, match=words):
         calibration_slope_intercept(labels, scores, clusters=patients)
-    with pytest.warns(UserWarning, match="without such scores, there is no slope"):
+    with pytest.warns(UserWarning, match="without those of 0 or 1, there is no slope"):
         calibration_slope_intercept([0, 1, 1, 0], [0.0, 0.0, 1.0, 1.0])
     # Those that are right say nothing, and move nothing.
     right = np.append(labels[inner], [False, True]), np.append(scores[inner], [0, 1])

@@ -472,7 +472,7 @@ def test_scores_of_exactly_0_and_1_are_said():
     scores = np.round(rng.random(300), 1)
     labels = rng.random(300) < 0.1 + 0.8 * scores
     with pytest.warns(
-        UserWarning, match="scores are exactly 0 or 1.*without such scores"
+        UserWarning, match="scores are exactly 0 or 1.*without those of 0 or 1"
     ):
         found = calibration_summary(labels, scores, **QUICK)
     inner = (scores > 0) & (scores < 1)

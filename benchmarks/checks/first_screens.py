@@ -161,7 +161,7 @@ KINDS = {
     ),
     "impossible event": Kind(
         "calibrated but for one event of probability 0 in row 18: look at this row",
-        {"although its probability was 0"},
+        {"although its predicted probability was 0"},
         {"do not use", "do not take at face value", "slope"},
         _impossible,
     ),

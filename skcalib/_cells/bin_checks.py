@@ -97,10 +97,10 @@ def check_consistency(statistics):
         ),
         "weighted_label must lie between 0 and weight": within(wy, 0, w),
         "weighted_score_squared must be at least weighted_score^2 / weight, and"
-        " possible for scores inside the bin": within(
+        " a sum that scores inside the bin can have": within(
             wss, least_square, largest_square
         ),
-        "weighted_score_label must be possible for scores inside the bin": (
+        "weighted_score_label must be a sum that scores inside the bin can have": (
             scores_of_events & scores_of_others
         ),
         "weight_squared must lie between weight^2 / count and weight^2": (

@@ -565,7 +565,10 @@ def _refuse_thin_bins(statistics, binning):
     cause = f"{100 * share:.1f} % of the weight lies"
     cure = 'Use fewer bins or method="plugin".'
     if not np.array_equal(statistics.weight, statistics.count):
-        cure += " Weights count as repeated rows: scale them to mean 1 if they are not."
+        cure += (
+            " Weights are treated as numbers of repeated rows: if they are not, scale"
+            " them to mean 1."
+        )
     else:
         n_bins = getattr(binning, "n_bins", None)
         n_samples = int(statistics.count.sum())

@@ -41,7 +41,8 @@ class FeatureColumns:
         columns = _plain_columns(X, name)
         if len(columns) != len(self._learned):
             raise ValueError(
-                f"{name} has {len(columns)} columns, but fit had {len(self._learned)}."
+                f"{name} has {len(columns)} columns, but had {len(self._learned)} in"
+                " fit."
             )
         return self._encoded(columns)
 

@@ -175,8 +175,8 @@ def row_indices(rows, n_samples):
     except IndexError as error:
         raise ValueError(
             f"cv was not made for this X with {n_samples} rows: {error}. A list of"
-            " splits is valid only for one X, without rows of weight 0; inside a"
-            " search or cross-validation, pass a splitter as cv."
+            " splits is valid only for the X that it was made for, and only if no row"
+            " has weight 0; inside a search or cross-validation, pass a splitter as cv."
         ) from None
 
 

@@ -333,7 +333,7 @@ def _lookup(y, classes, name, classes_name):
             ):
                 cure = (
                     f"It differs from {known!r} only in case or in surrounding spaces:"
-                    " write them alike, for example with"
+                    " use one spelling, for example with"
                     f" pd.Series({name}).str.strip()."
                 )
         raise ValueError(
@@ -775,8 +775,8 @@ def _named_as_given(names, labels, name, labels_name):
         other = next(column for column in names if column not in some)
         raise ValueError(
             f"The columns of {name} are named {shown(names)}, but {labels_name} are"
-            f" {shown(labels)}: {other!r} is none of them. Rename the columns, or pass"
-            f" {name}.to_numpy() if they are in the order of the labels."
+            f" {shown(labels)}: {other!r} is not one of them. Rename the columns, or"
+            f" pass {name}.to_numpy() if they are in the order of the labels."
         )
     _warn_of_some_labels(names, labels, name)
     return None

@@ -306,8 +306,8 @@ def _declared(labels, weight, by_label, classes):
     other = np.where(labels, without_event, with_event)
     if not np.all(other[is_used] > 0):
         raise ValueError(
-            "weight_type must hold positive weights for both labels of each row whose"
-            " weight is positive."
+            "weight_type must hold, for each row of positive weight, a positive weight"
+            " under each of the two labels."
         )
     return LabelWeights(weight, np.where(is_used, other, 0.0), "declared")
 

@@ -285,7 +285,7 @@ def check_score_column(scores, labels, sample_weight, *, labels_name, name="scor
         labels = zero_one(labels)
         if labels is None:
             raise ValueError(
-                f"{labels_name} must be 0 and 1 or booleans: compare them with the"
+                f"{labels_name} must be 0 and 1, or booleans: compare them with the"
                 " positive label first."
             )
     sample_weight = check_sample_weight(sample_weight, len(scores))

@@ -124,7 +124,7 @@ def _warn_of_probabilities(scores):
         sums = " and every row sums to 1"
     warn(
         'X looks like probabilities, but input="logit": every score is in [0,'
-        f' 1]{sums}. Set input="probability" if they are.'
+        f' 1]{sums}. If the scores are probabilities, set input="probability".'
     )
 
 
@@ -281,7 +281,7 @@ def _text_hint(text):
             "Encode or drop columns that are not scores; if these are the labels, the"
             " arguments are swapped."
         )
-    return "Convert numbers that are text with .astype(float)."
+    return "Use .astype(float) to convert numbers stored as text."
 
 
 def _row_summary(scores, add, predict):

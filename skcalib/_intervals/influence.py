@@ -280,7 +280,7 @@ def too_few_units(weight, importance=False, cluster=None):
         return ""
     return (
         f"the effective number of {unit} is {n_units:.2g}, below {FEWEST_UNITS:g},"
-        f" which is too few to estimate how much {unit} vary"
+        f" which is too small to estimate how much {unit} vary"
     )
 
 

@@ -286,7 +286,7 @@ def _untrusted(degrees, promise):
     if not reason and promise > _LARGEST_PROMISE:
         reason = (
             "the standard error that the scores imply is more than"
-            f" {_LARGEST_PROMISE:g} times the observed one: the rows that it rests on"
-            " have hardly any events"
+            f" {_LARGEST_PROMISE:g} times the observed one: the rows on which the"
+            " observed one is based contain hardly any events"
         )
     return reason

@@ -43,7 +43,7 @@ def advice_claims(facts, is_usable, suggested_tolerance=None):
     # The samples that gain and error are about, if not all.
     which = from_words(advice["since"])
     if advice["segments"]:
-        which = f" of all groups together{which}"
+        which = f" of all groups{which}"
     claims = [
         _what_to_do(facts, is_usable),
         _error_left(facts, suggested_tolerance),
@@ -149,10 +149,10 @@ def _error_left(facts, suggested_tolerance):
     half. `suggested_tolerance` is the headline's, in points as text, or None.
     """
     advice = facts.model["advice"]
-    where = ""
+    subject = "This"
     if advice["segments"]:
         period = from_words(advice["since"])
-        where = f", over the samples of all groups together{period},"
+        subject = f"Over the samples of all groups{period}, this"
     left = read_verdict(advice["error_left"])
     if left.kind == "fine":
         _, high = limits_words(left)
@@ -163,10 +163,10 @@ def _error_left(facts, suggested_tolerance):
             further = (
                 f", which {verb} within the suggested {suggested_tolerance} points"
             )
-        return claim("error left fine", where=where, limit=high, suggested=further)
+        return claim("error left fine", This=subject, limit=high, suggested=further)
     return claim(
         "error left" if left.kind == "off" else "error left unclear",
-        where=where,
+        This=subject,
         size=points_words(left),
         tolerance=facts.tolerance_words,
         better=_smaller_error(facts.model, left),

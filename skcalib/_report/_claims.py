@@ -167,15 +167,15 @@ CLAIMS = {
         " (skcalib.monitoring) raises an alarm."
     ),
     "error left fine": (
-        "This leaves{where} a mean absolute calibration error of at most {limit}"
+        "{This} leaves a mean absolute calibration error of at most {limit}"
         " points{suggested}."
     ),
     "error left": (
-        "This leaves{where} a mean absolute calibration error of {size}, more than the"
+        "{This} leaves a mean absolute calibration error of {size}, more than the"
         " tolerance of {tolerance} points{better}."
     ),
     "error left unclear": (
-        "This leaves{where} a mean absolute calibration error of {size}, which may"
+        "{This} leaves a mean absolute calibration error of {size}, which may"
         " exceed the tolerance of {tolerance} points{better}. To find out, run the"
         " report on the recalibrated scores of new samples."
     ),
@@ -222,7 +222,7 @@ CLAIMS = {
         " {epsilon} points of {event} in its bin."
     ),
     "no alarm": "No monitor raised an alarm.",
-    "alarm": "{which} raised an alarm: {names}.",
+    "alarm": "{which} raised an alarm{names}.",
 }
 
 

@@ -128,7 +128,8 @@ def add_report_command(commands):
         metavar="CLASS",
         help=(
             "classes of the score columns, in the same order, separated by spaces or"
-            " commas; the columns then belong to one model. Place it after FILE"
+            " commas; the columns then belong to one model. Place this option after"
+            " FILE"
         ),
     )
     column(
@@ -169,8 +170,8 @@ def add_report_command(commands):
         metavar="FILE",
         help=(
             "new data without labels but with the same score columns: the page"
-            " estimates the performance on them; give FILE itself for its rows without"
-            " a label"
+            " estimates the performance on them; give FILE itself to use its rows"
+            " without a label"
         ),
     )
     column(
@@ -180,7 +181,7 @@ def add_report_command(commands):
             " bin: column with the number of samples; needs --events and --score"
         ),
     )
-    column("--events", help="column with the number of events of each row")
+    column("--events", help="column with the number of events in each row")
     add(
         "--alternative",
         choices=("two-sided", "greater", "less"),

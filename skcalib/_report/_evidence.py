@@ -87,12 +87,12 @@ def _means(facts, first):
     of = "of the samples have the event"
     if facts.is_of_classes:
         what = "The mean probability of the predicted class"
-        of = "of these predictions are right"
+        of = "of these predictions are correct"
     if facts.is_weighted:
         what = what.replace("The mean", "The weighted mean")
         of = "of the weight is on samples with the event"
         if facts.is_of_classes:
-            of = "of the weight is on right predictions"
+            of = "of the weight is on correct predictions"
     return claim(
         "means",
         mean=f"{fixed(100 * model['mean_score'], digits)} %",

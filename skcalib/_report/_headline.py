@@ -481,15 +481,16 @@ def _bias_unclear(facts):
     """
     bias = facts.bias
     # "more samples are needed", or "at least 900 samples are needed, if ...".
-    number = "more"
+    number = total = "more"
     condition = ""
     if bias.n_needed is not None:
         number = f"at least {rounded_up(bias.n_needed)}"
+        total = f"{number} in total"
         condition = f", {bias.needed_if}"
     if facts.model["advice"].get("recalibrator") is None:
         then = (
             f"Keep the {facts.subject} unchanged for now and collect more samples:"
-            f" {number} are needed{condition}"
+            f" {total} are needed{condition}"
         )
     else:
         # The advice is to recalibrate now.

@@ -46,11 +46,11 @@ def without_missing(columns, needed, missing, leave_out=()):
     if missing == "error" and any(what not in leave_out for what, _ in lacking):
         first = int(is_dropped.argmax())
         raise ReportError(
-            f"of {n_rows:,} rows {listed}: the first is row {first}. To leave out such"
+            f"of {n_rows:,} rows, {listed}: the first is row {first}. To leave out such"
             " rows, give --missing drop. Rows are counted from 0, without the header."
         )
     if is_dropped.all():
-        raise ReportError(f"no row is complete: of {n_rows:,} rows {listed}.")
+        raise ReportError(f"no row is complete: of {n_rows:,} rows, {listed}.")
     kept = {name: column[~is_dropped] for name, column in columns.items()}
     n_dropped = int(np.count_nonzero(is_dropped))
     verb = "was" if n_dropped == 1 else "were"

@@ -63,7 +63,10 @@ def reliability_picture(table, seed):
     )
     drawn = "Event frequency against predicted probability"
     if table.classes is not None:
-        drawn = "Share of right predictions against the predicted class's probability"
+        drawn = (
+            "Proportion of correct predictions against the predicted class's"
+            " probability"
+        )
     caption = (
         f"{drawn}, with {level_words(CONFIDENCE_LEVEL)} intervals for each bin. On the"
         " dotted line, predictions and events agree; below it the scores are too high."
@@ -76,8 +79,8 @@ def reliability_picture(table, seed):
     caption += " The histogram at the bottom shows the scores."
     if table.clusters is not None:
         caption += (
-            " Intervals and band allow for clusters; a bin with fewer than about three"
-            " clusters has no interval."
+            " The intervals and the band allow for clusters; a bin whose effective"
+            " number of clusters is below 3 has no interval."
         )
     return Picture(svg, alt, caption)
 

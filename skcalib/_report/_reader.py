@@ -326,7 +326,7 @@ def _plain_source(path, name, folder, table, query):
     if kind != "excel" and table is not None:
         raise ReportError(
             "--table names the table of a database, the sheet of a workbook or the file"
-            f" in a ZIP archive, but {name} is none of them: omit it."
+            f" in a ZIP archive, but {name} is not one of them: omit it."
         )
     readers = {
         "parquet": ArrowSource,

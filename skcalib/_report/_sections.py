@@ -299,10 +299,12 @@ def monitor_sentence(rows):
     named = []
     for row in with_alarm[:MOST_WORST]:
         named.append(
-            f"{row['group']} in {row['alarm_time']} (change near {row['change_time']})"
+            f"in {row['alarm_time']} for {row['group']} (change near"
+            f" {row['change_time']})"
         )
     names = series(named, len(with_alarm), "; ")
+    lead = " " if len(with_alarm) == 1 else ": "
     which = f"{len(with_alarm)} of {len(rows)} monitors"
     if len(rows) == 1:
         which = "the monitor"
-    return claim("alarm", which=which, names=names)
+    return claim("alarm", which=which, names=lead + names)

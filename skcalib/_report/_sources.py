@@ -116,7 +116,7 @@ class CsvSource:
         return ReportError(
             f"{self._name} cannot be read: {what}, but its first line names {n_columns}"
             f" columns ({', '.join(self.header[:6])}). Put values that contain a"
-            f" {self._layout.separator!r} into quotation marks."
+            f" {self._layout.separator!r} in quotation marks."
         )
 
     def code(self, *, keep_words, path=None):

@@ -98,9 +98,7 @@ def layout_of(path, name):
     n_skipped = first + 1
     about_names = ""
     if comments:
-        about_names = (
-            f"Lines left out before the names of the columns: {len(comments)}."
-        )
+        about_names = f"Lines skipped before the column names: {len(comments)}."
     if _are_numbers(header):
         header = _commented_header(comments, separator, len(header))
         if header is None:
@@ -150,9 +148,9 @@ def refuse_short_lines(path, layout, name):
             if len(values) < len(layout.header):
                 raise ReportError(
                     f"line {number + 1} of {name} has {len(values)} values for"
-                    f" {len(layout.header)} columns: between blanks, it is unclear"
-                    " which value is missing. Write NA for it, or separate values by"
-                    " commas."
+                    f" {len(layout.header)} columns: when blanks separate values, it"
+                    " is unclear which one is missing. Write NA for it, or separate"
+                    " values by commas."
                 )
 
 

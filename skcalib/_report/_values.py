@@ -230,8 +230,8 @@ def refuse_points_beside_commas(column, name):
     if has_points and known.min() >= 1 and np.allclose(known * 1000 % 1, 0):
         raise ReportError(
             f"column {name!r} holds numbers such as {known[0]:.3f}, while another"
-            " column has decimal commas: its point may separate thousands. Write all"
-            " numbers alike."
+            f" column has decimal commas: the points in {name!r} may separate"
+            " thousands. Use the same format for all numbers."
         )
 
 

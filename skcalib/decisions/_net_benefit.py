@@ -499,7 +499,7 @@ def _n_reached(data, thresholds):
     (n,); raise if the labels are not those of one event.
     """
     check_one_event(
-        data, "net benefit (ExpectedCostClassifier decides between more classes)"
+        data, "net benefit (ExpectedCostClassifier is for more than two classes)"
     )
     # Compared in the precision of the probabilities.
     thresholds = thresholds.astype(data.scores.dtype)

@@ -77,9 +77,9 @@ def method_of_same_rows(fitted_on, codes):
     method = methods[0]
     if method not in _FEW_PARAMETERS:
         raise ValueError(
-            f"{method} was fitted to exactly these samples, and makes them look better"
-            " than new ones. Fit it to one half of the rows and find the threshold on"
-            " the other, or pass probabilities from cross-fitting with"
+            f"{method} was fitted to exactly these samples, so it looks better on"
+            " them than on new ones. Fit it to one half of the rows and find the"
+            " threshold on the other, or pass probabilities from cross-fitting with"
             f" fitted_on={CROSS_FITTED!r}."
         )
     return method

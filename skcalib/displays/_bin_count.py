@@ -544,7 +544,7 @@ def _guaranteed_curve(n_samples, kind, confidence_level, epsilon, n_bins):
         fewest = int(np.min(n_bins))
     if n_samples < 2 * fewest:
         raise ValueError(
-            f"n_samples={n_samples} is too few for a guarantee with {fewest}"
+            f"n_samples={n_samples} is too small for a guarantee with {fewest}"
             f" {plural('bin', fewest)}, which needs two rows in each bin."
         )
     options = {

@@ -108,7 +108,7 @@ def named_results(cv_results: Any, name: str | None) -> dict[str | None, Any]:
     Parameters
     ----------
     cv_results : dict
-        What `cross_validate` returned, or a dict of such by name.
+        What `cross_validate` returned, or a dict of such results by name.
     name : str or None
         Name of a single model; None means that of its class.
 

@@ -137,8 +137,8 @@ class MonitorDisplay:
         for drawn in monitors.values():
             if not isinstance(drawn, CalibrationMonitor):
                 raise TypeError(
-                    "monitor must be a CalibrationMonitor, or a dict of such, found"
-                    f" {drawn!r}."
+                    "monitor must be a CalibrationMonitor, or a dict of monitors,"
+                    f" found {drawn!r}."
                 )
         return cls(monitors).plot(ax, **plot_options)
 

@@ -590,5 +590,5 @@ def _steps(band):
 def _finding(band):
     """Return what a `ReliabilityBand` says, as a short text for a title."""
     if np.any(band.low > band.high):
-        return "no rising curve fits"
+        return "no non-decreasing curve fits"
     return ", ".join(band.findings()) or "compatible with the diagonal"

@@ -170,7 +170,9 @@ class PredictionColumns:
             if "score" in reasons:
                 cures += " Scores must lie in [0, 1]: divide percentages by 100."
             if "label" in reasons:
-                cures += " Labels must be 0 and 1 or named, as with pos_label=."
+                cures += (
+                    " Labels must be 0 and 1; otherwise, name them, as with pos_label=."
+                )
             if "missing" in reasons:
                 cures += " on_invalid='drop' omits rows with missing values."
             raise ValueError(
@@ -598,7 +600,7 @@ def _event(dtype, name, pos_label, neg_label):
     if pos_label is None:
         if not (dtype.is_numeric() or dtype == nw.Boolean):
             raise ValueError(
-                f"label must be 0 and 1 or booleans, but {name!r} is {dtype}: name the"
+                f"label must be 0 and 1, or booleans, but {name!r} is {dtype}: name the"
                 " label of the event with pos_label=."
             )
         if dtype.is_integer():  # compared faster without a cast
@@ -607,8 +609,8 @@ def _event(dtype, name, pos_label, neg_label):
     check_value("pos_label", pos_label, name, dtype)
     if isinstance(pos_label, float) and pos_label != pos_label:
         raise ValueError(
-            f"pos_label=nan equals no label of the column {name!r}: missing labels are"
-            " invalid rows."
+            f"pos_label=nan matches no label in the column {name!r}: rows with a"
+            " missing label are invalid."
         )
     is_event = (label == nw.lit(pos_label)).cast(nw.Float64)
     if neg_label is not None:

@@ -71,10 +71,10 @@ def fetched(frame):
 
 
 def hidden_nan():
-    """Return the error for a table whose engine does not find the NaN that it holds."""
+    """Return the error for a table whose engine does not detect its NaN."""
     return ValueError(
-        "The table holds NaN that its engine does not find: DuckDB trusts the"
-        " metadata of Parquet files. Open them with skcalib.engines.scan, or with"
+        "The table contains NaN values that its engine does not detect: DuckDB trusts"
+        " the metadata of Parquet files. Open them with skcalib.engines.scan, or with"
         " read_parquet(..., can_have_nan = true)."
     )
 

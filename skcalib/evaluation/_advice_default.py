@@ -24,11 +24,11 @@ def why_not_the_default(search, chosen, since=None):
     default = Recalibrator(classes=np.arange(max(samples.n_columns, 2)))
     default.fit(samples.scores, samples.labels.astype(int), samples.sample_weight)
     is_unchanged = type(default.chosen_).__name__ != STACK
-    action = "would mix several recalibrators"
+    action = "would combine several recalibrators"
     if is_unchanged:
         action = "would keep the scores"
     if since is not None or chosen.column is not None:
-        reason = "it fits one map to all samples and uses neither groups nor times"
+        reason = "it treats all samples alike and uses neither groups nor times"
     elif chosen.name == (UNCALIBRATED if is_unchanged else STACK):
         return ""
     elif chosen == UNCHANGED:
@@ -38,12 +38,12 @@ def why_not_the_default(search, chosen, since=None):
         )
     elif is_unchanged:
         reason = (
-            "it considers only a mixture of recalibrators, which needs more samples and"
-            f" gains {_nats(default.gain_)}"
+            "it considers only a combination of recalibrators, which needs more samples"
+            f" and gains {_nats(default.gain_)}"
         )
     else:
         reason = _as_good(search, chosen)
-    return f"Recalibrator(), the default method, {action}: {reason}."
+    return f"Recalibrator(), the default method, {action}, but {reason}."
 
 
 def _nats(gain):
@@ -63,6 +63,6 @@ def _as_good(search, chosen):
             rival = candidate
     gain, pvalue = search.evidence(chosen, rival)
     return (
-        f"{chosen.name} is simpler and as good, since the gain of {rival.name} over it"
-        f" is not detectable: {_nats(gain)}, {pvalue_words(pvalue)}"
+        f"{chosen.name} is simpler, and no gain of {rival.name} over it is detectable:"
+        f" {_nats(gain)}, {pvalue_words(pvalue)}"
     )

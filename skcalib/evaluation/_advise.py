@@ -217,9 +217,10 @@ class Advice(ResultTable):
         if self.n_needed is not None:
             low, high = (rounded_up(number) for number in self.n_needed)
             number = low if low == high else f"{low} to {high}"
+            step = " from the last of these steps" if len(self.steps) > 1 else ""
             lines.append(
                 f"About {number} labelled samples are needed to achieve nine tenths of"
-                " the possible gain of the last step."
+                f" the possible gain{step}."
             )
         for change in self.changes:
             whose = "the scores"

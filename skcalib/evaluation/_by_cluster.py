@@ -279,9 +279,9 @@ def calibration_by_cluster(
     n_extreme = np.count_nonzero(~is_inner(data.scores[rows]))
     if n_extreme:
         warn(
-            f"{extreme_words(n_extreme)}, clipped to 2^-52 for the slopes. For a slope"
-            " without such scores, see inner_slope in the calibration_summary of each"
-            " cluster."
+            f"{extreme_words(n_extreme)}. For the slopes, scores are clipped to [2^-52,"
+            " 1 - 2^-52]. For a slope without those of 0 or 1, see inner_slope in the"
+            " calibration_summary of each cluster."
             f"{see('extreme-scores')}"
         )
     fits = []

@@ -222,8 +222,9 @@ class CalibrationSummary(ResultTable):
         )
         if self.n_extreme:
             text += (
-                f"{extreme_words(self.n_extreme)}, clipped to 2^-52 for the slope;"
-                f" without such scores, it is {_shown(self.inner_slope)}. "
+                f"{extreme_words(self.n_extreme)}. For the slope, scores are clipped to"
+                " [2^-52, 1 - 2^-52]; without those of 0 or 1, the slope is"
+                f" {_shown(self.inner_slope)}. "
             )
         text += self._outside_words()
         if self.n_clusters:
@@ -524,9 +525,9 @@ def _without_extremes(task, rows, is_extreme, slope):
             rows.cluster,
         )
         warn(
-            f"{extreme_words(np.count_nonzero(is_extreme))}, clipped to 2^-52, which"
-            f" affects the slope of {rounded(slope.estimate)}; without such scores, it"
-            f" is {_shown(inner_slope)}: see inner_slope."
+            f"{extreme_words(np.count_nonzero(is_extreme))}. Clipping scores to [2^-52,"
+            f" 1 - 2^-52] affects the slope of {rounded(slope.estimate)}; without those"
+            f" of 0 or 1, the slope is {_shown(inner_slope)}: see inner_slope."
             f"{see('extreme-scores')}"
         )
     return _joint(task, rows), inner_slope, {}

@@ -22,7 +22,7 @@ def segment_items(maps):
             segment = segment.item()
         if not (segment is None or isinstance(segment, str | bool | int | float)):
             raise ValueError(
-                "A dict of maps needs groups of one column (strings, numbers or"
+                "A dict of maps needs groups from a single column (strings, numbers or"
                 f" booleans), found {segment!r}."
             )
         pairs.append((segment, recalibrator))
@@ -69,7 +69,7 @@ def map_of_segments(maps):
         if segment is None:
             raise ValueError(
                 "The groups of a graph are strings, and none represents a missing"
-                " value: omit the map of None."
+                " value: omit the map for None."
             )
         n_columns = getattr(recalibrator, "_score_width", None)
         segment_map = calibration_map(recalibrator, n_columns=n_columns)

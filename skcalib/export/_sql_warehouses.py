@@ -148,7 +148,7 @@ def _check_texts(tree, warehouse):
         first = spellings.setdefault(folded, literal.this)
         if first != literal.this:
             raise ValueError(
-                f"The texts {first!r} and {literal.this!r} differ only in case, which"
+                f"The strings {first!r} and {literal.this!r} differ only in case, which"
                 f" columns of {warehouse.name!r} usually treat as equal: rename one of"
                 " the groups."
             )

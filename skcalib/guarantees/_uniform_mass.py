@@ -287,9 +287,9 @@ def max_n_bins(
             keep_boundary=keep_boundary,
         )
         raise ValueError(
-            f"epsilon={epsilon} cannot be guaranteed with n_samples={n_samples}: one"
-            f" bin reaches {tolerance(1):.4g}; use at least {needed} samples or a"
-            " larger epsilon."
+            f"epsilon={epsilon} cannot be guaranteed with n_samples={n_samples}: even"
+            f" a single bin guarantees only epsilon={tolerance(1):.4g}; use at least"
+            f" {needed} samples or a larger epsilon."
         )
     return n_bins
 
@@ -415,7 +415,7 @@ def check_rows_per_bin(n_samples, n_bins, *, name="n_samples"):
     n_bins = check_count(n_bins, "n_bins")
     if n_samples < 2 * n_bins:
         raise ValueError(
-            f"{name}={n_samples} is too few for n_bins={n_bins}: the bounds need at"
+            f"{name}={n_samples} is too small for n_bins={n_bins}: the bounds need at"
             f" least two rows in each bin; ask for at most {n_samples // 2} bins or for"
             f" {2 * n_bins} rows."
         )

@@ -206,11 +206,11 @@ def part_map(recalibrator, scores):
 
 
 def why_not(recalibrator):
-    """Return why a recalibrator without a map cannot be written outside Python."""
+    """Return why a recalibrator without a map cannot be exported."""
     return (
-        f"{type(recalibrator).__name__} cannot be written outside Python: without a"
-        " method `_map`, it has no form in SQL, ONNX or JavaScript. Write the"
-        " recalibrator inside: for a pipeline, `pipeline[-1]`; for a"
+        f"{type(recalibrator).__name__} cannot be exported for use outside Python:"
+        " without a method `_map`, it has no form in SQL, ONNX or JavaScript. Export"
+        " the recalibrator inside: for a pipeline, `pipeline[-1]`; for a"
         " RecalibratedClassifierCV with one pair,"
         " `model.calibrated_classifiers_[0].recalibrator`."
     )

@@ -26,7 +26,7 @@ class PythonFunction(Node):
     width : int
         Number of values.
     why : str
-        Why the map cannot be written outside Python.
+        Why the map cannot be exported.
     """
 
     of: Node

@@ -102,14 +102,14 @@ class ReliabilityBand(ResultTable):
         level = level_words(self.confidence_level)
         if np.any(self.low > self.high):
             return (
-                "The calibration curve is not monotone: no rising curve lies inside the"
-                f" band ({level} for the whole curve)."
+                "The calibration curve is not monotone: no non-decreasing curve lies"
+                f" entirely inside the simultaneous {level} band."
             )
         findings = self.findings()
         if not findings:
             return (
-                "No miscalibration is detectable: the diagonal lies inside the band"
-                f" ({level} for the whole curve)."
+                "No miscalibration is detectable: the diagonal lies entirely inside the"
+                f" simultaneous {level} band."
             )
         return f"The scores are {' and '.join(findings)} ({level} for the whole curve)."
 

@@ -109,9 +109,10 @@ class SegmentTestResult(ResultRecord):
         n = len(table)
         if np.isnan(self.pvalue):
             return (
-                f"None of {n} groups holds {count_words(FEWEST_EVENTS)} effective"
-                " events and as many non-events, which the test needs where the weights"
-                " of the other label are unknown."
+                f"None of the {n} groups has an effective number of at least"
+                f" {count_words(FEWEST_EVENTS)} events and as many non-events; the test"
+                " requires this if the weight that a row would have with the opposite"
+                " label is unknown."
             )
         shown = f"adjusted {pvalue_words(self.pvalue)}"
         if self.pvalue < _LEVEL:

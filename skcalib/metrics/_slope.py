@@ -270,17 +270,18 @@ def _warn_of_extremes(task, slope, confidence_level, weight_type, cluster):
         labels=task.labels[inner],
         sample_weight=taken(task.sample_weight, inner),
     )
-    found = "without such scores, there is no slope"
+    found = "without those of 0 or 1, there is no slope"
     if inner.any() and not not_estimable(others):
         if cluster is not None:
             cluster = cluster_codes(cluster[inner])
         alone = coefficient(others, "slope", confidence_level, weight_type, cluster)
         if abs(alone.estimate - slope) <= _NEGLIGIBLE * (alone.high - alone.low):
             return
-        found = f"without such scores, it is {interval_words(*alone)}"
+        found = f"without those of 0 or 1, the slope is {interval_words(*alone)}"
     warn(
-        f"{extreme_words(np.count_nonzero(~inner))}, clipped to 2^-52, which affects"
-        f" the slope of {rounded(slope)}; {found}.{see('extreme-scores')}"
+        f"{extreme_words(np.count_nonzero(~inner))}. Clipping scores to [2^-52,"
+        f" 1 - 2^-52] affects the slope of {rounded(slope)}; {found}."
+        f"{see('extreme-scores')}"
     )
 
 

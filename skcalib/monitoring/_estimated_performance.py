@@ -122,8 +122,9 @@ class EstimatedPerformance(ResultTable):
         lines.extend(f"- {assumption}" for assumption in self.assumptions)
         if self.change is not None:
             lines.append(
-                "Test of whether the event frequency at a given score has changed, on"
-                f" the labels known so far: {pvalue_words(self.change.pvalue)}."
+                "Test of whether the event frequency at a given score has changed,"
+                " based on the labels known so far:"
+                f" {pvalue_words(self.change.pvalue)}."
             )
         return "\n".join(lines)
 

@@ -653,7 +653,7 @@ class CalibrationMonitor(DescribedEstimator, BaseEstimator):
             events = zero_one(y)
             if events is None:
                 raise ValueError(
-                    "y must contain 0 and 1 or booleans: name other labels, sorted,"
+                    "y must contain 0 and 1, or booleans: name other labels, sorted,"
                     f" with classes=. Found {shown(unique_labels(y, 'y')[0])}."
                 )
         return scores[:, -1].astype(np.float64), events

@@ -215,7 +215,7 @@ def calibration_trend(
         known,
     ).of_positive_weight()
     if len(np.unique(rows.moment)) < _FEWEST_TIMES:
-        raise ValueError("time has only one value: a trend needs at least two times.")
+        raise ValueError("time has only one value: a trend needs two time points.")
     residual = rows.scores - rows.labels
     estimate, influence, null_influence = _slope(residual, rows.moment, rows.weight)
     is_step = _is_step(residual, rows.moment, rows.weight)

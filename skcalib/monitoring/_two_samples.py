@@ -148,8 +148,8 @@ def _shared_labels(y_before, y_after, is_one_event):
         return None  # refused later, by the argument
     if len(labels) > 2 and len(before) == len(after) == 2 and is_one_event:
         raise ValueError(
-            f"y_before has the labels {shown(before)} and y_after {shown(after)}: write"
-            " them alike in both."
+            f"y_before has the labels {shown(before)} and y_after {shown(after)}: use"
+            " the same labels in both."
         )
     if len(labels) != 2:
         return None
@@ -227,6 +227,6 @@ def warn_of_equal_rows(before, after):
     if has_both_classes and np.array_equal(rows.labels, after.task.labels):
         warn(
             "y_before and y_after are equal, row by row: this looks like two models on"
-            " the same rows, which are not independent data sets."
+            " the same rows, not like two independent data sets."
             " skcalib.evaluation.compare compares models on the same rows."
         )

@@ -127,7 +127,7 @@ class FeatureRecalibrator(BaseRecalibrator):
 
     def _set_features(self, side_features, coef, strength):
         """Set the attributes of features from the coefficients (d,) of the standardised
-        ones, a `SideFeatures`, and the strength of their ridge.
+        ones, a `SideFeatures`, and the strength of their ridge penalty.
         """
         self.feature_coef_ = coef / side_features.deviation
         self.feature_mean_ = side_features.mean
@@ -137,8 +137,8 @@ class FeatureRecalibrator(BaseRecalibrator):
         if self.features is None:
             return super()._why_no_limits()
         return (
-            "with features the strength of their ridge was chosen on the same samples;"
-            " fit without features"
+            "with features, the strength of their ridge penalty was chosen on the same"
+            " samples; fit without features"
         )
 
     def _features_node(self):

@@ -570,8 +570,8 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
             return Choice(key, (*cases, pooled))
         if self.groups != _PREDICTED_CLASS:
             raise ValueError(
-                f"GroupwiseRecalibrator(groups={self.groups!r}) cannot be written"
-                " outside Python: pass the name of the group column."
+                f"GroupwiseRecalibrator(groups={self.groups!r}) cannot be exported for"
+                " use outside Python: pass the name of the group column."
             )
         # 2. The predicted class is the group: that of the largest score. With one score
         # it is the second class above a probability of 1/2, or log-odds of 0.

@@ -339,9 +339,9 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns):
         """
         if self.n_rounds_ > 0:
             raise ValueError(
-                "MulticalibratedRecalibrator cannot be written outside Python: it has"
-                f" {self.n_rounds_} rounds of corrections by trees. Only a fit without"
-                " rounds can be written."
+                "MulticalibratedRecalibrator cannot be exported for use outside Python:"
+                f" it has {self.n_rounds_} rounds of corrections by trees. Only a fit"
+                " without rounds can be exported."
             )
         return map_of(self.recalibrator_, scores)
 

@@ -66,8 +66,8 @@ class Verification(ResultRecord):
         confidence = "" if level is None else f" with {level_words(level)} confidence"
         return (
             f"{finding}: the calibration error (norm 2) is at most"
-            f" {rounded_outwards(self.upper_bound)}{confidence}, estimate"
-            f" {rounded(self.estimate)}{where}."
+            f" {rounded_outwards(self.upper_bound)}{confidence} (estimate:"
+            f" {rounded(self.estimate)}){where}."
         )
 
 
