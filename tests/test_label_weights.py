@@ -349,7 +349,7 @@ def test_segments_by_loops():
         few[0], few[1], np.ones((len(few[0]), 1)), n_resamples=9, **importance(few[2])
     )
     assert np.isnan(unknown.pvalue)
-    assert "20 effective events" in str(unknown)
+    assert "effective number of at least 20 events" in str(unknown)
 
 
 def test_events_of_unknown_weights_must_be_worth_twenty():

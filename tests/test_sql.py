@@ -288,7 +288,7 @@ def test_long_texts_of_three_classes_name_what_holds_them(monkeypatch):
     monkeypatch.setattr("skcalib.export._sql._LONGEST", 100)
     scores, y = _many_class_rows(n_classes=3)
     fitted = skcalib.PlattScaling(input="logit").fit(scores, y)
-    with refused(ValueError, "characters", "to_onnx and to_javascript"):
+    with refused(ValueError, "characters", "to_onnx or to_javascript"):
         to_sql(fitted, score=["a", "b", "c"])
 
 

@@ -108,11 +108,11 @@ class SegmentTestResult(ResultRecord):
         worst = table.segment[0]
         n = len(table)
         if np.isnan(self.pvalue):
+            lack = f"None of the {n} groups has" if n > 1 else "The only group lacks"
             return (
-                f"None of the {n} groups has an effective number of at least"
-                f" {count_words(FEWEST_EVENTS)} events and as many non-events; the test"
-                " requires this if the weight that a row would have with the opposite"
-                " label is unknown."
+                f"{lack} an effective number of at least {count_words(FEWEST_EVENTS)}"
+                " events and as many non-events; the test requires this if the weight"
+                " that a row would have with the opposite label is unknown."
             )
         shown = f"adjusted {pvalue_words(self.pvalue)}"
         if self.pvalue < _LEVEL:
