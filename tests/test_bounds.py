@@ -32,7 +32,7 @@ def test_impossible_statements_are_found(text):
         "Error: 0.31 (90 %: 0.14 to 0.27; the estimate includes label noise).",
         "6.8 points too high (90 % for all groups together: 4.1 to 9.5).",
         "On held-out samples the log-loss is lower by 90 % (90 %: 30 to 100).",
-        "The best would raise the log-loss by 120 % (90 %: 10 % lower to 240 % higher).",
+        "This would raise the log-loss by 120 % (90 %: 10 % lower to 240 % higher).",
         "In 412 samples with 283 events (weighted 50 %; weighted mean predicted",
         "In 1,000 samples with 283 events (28.3 %; mean predicted probability 47 %)",
     ],
