@@ -606,7 +606,7 @@ def test_cross_fitting_is_called_simulated():
     found = certified_threshold(
         y, proba, promise="precision", target=0.7, fitted_on="cross-fitted"
     )
-    assert "simulated, not exact" in found.assumptions[0]
+    assert "checked by simulation" in found.assumptions[0]
     assert "Exact" not in " ".join(found.assumptions)
 
 

@@ -39,8 +39,8 @@ _EXACT = (
     " shares of samples that only the small model answers correctly."
 )
 _EXACT_CLUSTERS = (
-    "Exact for any number of clusters and any dependence within them, by betting"
-    " against the losses of the clusters."
+    "The guarantee is exact for any number of clusters and any dependence within them:"
+    " it uses betting against the losses of the clusters."
 )
 # A row is *lost* if only the large model answers it correctly, *gained* if only the
 # small one does. The largest p-value over all shares of gains is computed on a grid of
