@@ -824,7 +824,7 @@ def test_certificate_reads_as_sentences():
         "independent draws from one distribution, and future samples come from the",
         "The number of bins was fixed before the labels",
         "ties were broken at random",
-        "selected on these samples from among at most 4 candidates, all fixed beforehand",
+        "selected on these samples from among at most 4 candidates, all fixed",
     ):
         assert sentence in assumptions
     marginal = uniform_mass(EVENTS, INSIDE, 99, kind="marginal", confidence_level=0.975)
