@@ -472,7 +472,7 @@ def test_what_is_said_is_what_was_seen(promise):
     assert shown_threshold(found.threshold) in said
     assert f"{found.n_accepted:,}" in said
     assert len(said.split()) <= 90
-    assert "Exact" in " ".join(found.assumptions)
+    assert "exact" in " ".join(found.assumptions)
     if find_spec("pandas"):
         assert found.to_frame().shape == (1, 14)
     assert said.split("\n")[0] in found._repr_html_()
