@@ -607,7 +607,7 @@ def test_cross_fitting_is_called_simulated():
         y, proba, promise="precision", target=0.7, fitted_on="cross-fitted"
     )
     assert "checked by simulation" in found.assumptions[0]
-    assert "Exact" not in " ".join(found.assumptions)
+    assert "is exact for any" not in " ".join(found.assumptions)
 
 
 def test_the_classifier_passes_what_was_fitted():
