@@ -308,7 +308,7 @@ def test_an_interval_excludes_0_exactly_if_the_test_rejects_at_half_its_level():
 def test_figures_of_how_many_bins():
     text, names = _page("how_many_bins"), _names("how_many_bins")
     assert f"The fit uses {names['n_bins']} bins" in text
-    assert f"{names['certificate'].epsilon:.4f} from the event frequency" in text
+    assert f"{names['certificate'].epsilon:.4f} from the true event frequency" in text
     assert (
         f"Its epsilon is {names['of_countries'].epsilon:.4f}".replace("0.", ".") in text
     )
