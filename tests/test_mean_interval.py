@@ -47,7 +47,7 @@ def test_it_is_the_interval_of_compare():
     assert tuple(found) == pytest.approx(
         (table.estimate[0], table.low[0], table.high[0])
     )
-    assert str(table).startswith("The log_loss of p is ")
+    assert str(table).startswith("The log_loss of 'p' is ")
 
 
 def test_weights_count_rows_or_have_any_scale():
