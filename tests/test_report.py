@@ -1670,7 +1670,7 @@ def test_title_names_date_and_command_are_on_the_page(tmp_path, capsys):
     assert main([*arguments, "--title", "A <title>", "-o", str(output)]) == 0
     text = output.read_text("utf-8")
     assert "<h1>A &lt;title&gt;</h1>" in text
-    assert "data.csv of 2026-01-03: 200 rows" in text
+    assert "data.csv (modified 2026-01-03): 200 rows" in text
     assert re.search(
         r"python -m skcalib report .*--name old --name new .*-o &#39;.*a"
         r" page.html&#39;</code>",

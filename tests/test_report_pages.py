@@ -301,8 +301,8 @@ SENTENCES = [
         lambda: _decision(0.1, 0.1, 0.05),
     ),
     (
-        "The best, Platt, would raise the log-loss by 0.2 % (90 %: 1.8 lower to 2.2"
-        " higher).",
+        "The best, Platt, would raise the log-loss by 0.2 % (90 %: 1.8 % lower to"
+        " 2.2 % higher).",
         lambda: nothing_to_gain(CANDIDATES),
         lambda: "",
     ),

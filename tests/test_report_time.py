@@ -68,7 +68,7 @@ def _summary(capsys, path, renamed, *options):
     [
         ("pre", "post"),
         pytest.param(("spring", "autumn"), marks=pytest.mark.slow),
-        pytest.param(("A", "B"), marks=pytest.mark.slow),
+        pytest.param(("X", "Z"), marks=pytest.mark.slow),
     ],
 )
 @pytest.mark.parametrize("shuffled", [True, False])

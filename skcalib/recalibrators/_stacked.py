@@ -317,15 +317,19 @@ class StackedRecalibrator(MeasuredRecalibrator):
         gains = _losses(unchanged, held_out_codes) - mixed_losses
         gain = mean_gain(gains, held_out_design, reason=unfitted_reason(codes, folds))
         self.gain_ = gain.interval(_LEVEL)
-        return Maker(self._keep_limits_of_members, _state_of_mixture)
+        if len(self.classes_) == 2:
+            return Maker(self._keep_limits_of_members, _state_of_mixture)
+        for member in self.recalibrators_:
+            vars(member).pop("_maker", None)
+        return None  # a stack has limits for two classes only
 
     def _keep_limits_of_members(self, cluster):
-        """Let the members for two classes store what their limits are computed from,
-        and return the members that the mixture uses: the `keep` of the stack's `Maker`.
+        """Let the members store what their limits are computed from, and return those
+        that the mixture uses: the `keep` of the stack's `Maker`.
         """
         for member in self.recalibrators_:
             maker = vars(member).pop("_maker", None)
-            if maker is not None and len(self.classes_) == 2:
+            if maker is not None:
                 member._limits = LazyLimits.of_fit(maker, cluster)
         return self._used_members()
 
