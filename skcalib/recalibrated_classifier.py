@@ -274,8 +274,7 @@ class RecalibratedClassifierCV(ClassifierMixin, ParameterHints, ClassifierWrappe
             pairs = f"1 {pair}" if n == 1 else f"the average of {n} {pair}s"
             return (
                 f"{type(self).__name__} uses {pairs}."
-                " Its gain was not measured; with the default, recalibrator=None, it is"
-                " measured."
+                " Its gain was not measured; the default recalibrator=None measures it."
             )
         chosen = type(self.chosen_).__name__
         return f"{type(self).__name__} uses {chosen}. {self.gain_}"

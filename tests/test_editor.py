@@ -109,7 +109,7 @@ def test_a_monitor_says_whether_there_is_an_alarm():
     low = monitoring.CalibrationMonitor().partial_fit(SCORES / 4, Y)
     assert str(low) == (
         f"Alarm at sample {low.alarm_row_} (confidence level 99 %): scores too low;"
-        f" the change occurred near sample {low.change_row_}."
+        f" the change lies near sample {low.change_row_}."
     )
     assert repr(low) == "CalibrationMonitor()"
     groups = monitoring.GroupMonitors()

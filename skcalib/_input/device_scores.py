@@ -133,9 +133,7 @@ class DeviceScores:
     def __array__(self, dtype=None, copy=None):
         """Copy all scores, some columns at a time."""
         if copy is False:
-            raise ValueError(
-                "Scores on a device can be read only as a copy: use copy=None."
-            )
+            raise ValueError("Scores on a device cannot be read without a copy.")
         scores = np.empty(self.shape, dtype=dtype or self.dtype)
         for k in range(self.shape[1]):
             scores[:, k] = self.column(k)

@@ -74,17 +74,14 @@ def add_report_command(commands):
             " observation; needs --event and --horizon"
         ),
     )
-    column(
-        "--event",
-        help="1 if the event happened at that time, 0 if the time is censored",
-    )
+    column("--event", help="column that is 1 if the time is that of the event, else 0")
     add(
         "--horizon",
         type=float,
         metavar="TIME",
         help=(
             "time up to which events count, in the unit of --time-to-event; samples"
-            " censored before it are accounted for by weighting the others"
+            " that are censored before it are represented by weights"
         ),
     )
     column(
@@ -173,8 +170,8 @@ def add_report_command(commands):
         metavar="FILE",
         help=(
             "new data without labels but with the same score columns: the page"
-            " estimates the performance on them; give FILE itself to use those of"
-            " its rows that have no label"
+            " estimates the performance on them; give FILE itself to use its rows"
+            " without a label"
         ),
     )
     column(
@@ -332,8 +329,7 @@ def _table_and_numbers(arguments, step):
     table, baseline = _tables(arguments, step)
     if thresholds and table.classes is not None:
         raise ReportError(
-            "--threshold is for one event, but here each class has a score: omit"
-            " --threshold."
+            "--threshold is for one event, but here each class has a score: omit it."
         )
     new_scores = None
     if arguments.unlabelled is not None:
