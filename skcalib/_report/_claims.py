@@ -214,7 +214,7 @@ CLAIMS = {
         " scores is better than treating {other}{cost}."
     ),
     "nothing to gain": (
-        "None of the {n} recalibrators is measurably better. The best, {name}, would"
+        "No recalibrator is measurably better. The best, {name}, would"
         " {change} the log-loss by {size}{clip}."
     ),
     "guarantee": (

@@ -257,7 +257,6 @@ def nothing_to_gain(rows, n_impossible=0):
     size = f"{fixed(abs(gain), digits)} % ({bracket})"
     return claim(
         "nothing to gain",
-        n=f"{len(rows) - 1}",
         name=best["name"],
         change="lower" if gain > 0 else "raise",
         size=size,

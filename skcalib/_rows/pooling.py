@@ -23,7 +23,8 @@ from skcalib._rows.namespaces import row_sums
 POOLING_EXPONENT = 1.03
 # A row whose sum is closer to 1 than this is normalised, and 1 is its sum.
 _ROUNDING = 1e-9
-# Odds are between 2^-52 and 2^52: a product of so many of them stays a float.
+# Odds are between 2^-52 and 2^52, so the product of 16 of them is at most 2^832: no
+# overflow, and no subnormal number.
 _MOST_FACTORS = 16
 
 

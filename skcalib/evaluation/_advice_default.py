@@ -18,8 +18,8 @@ def why_not_the_default(search, chosen, since=None):
     samples = search.samples
     if StackedRecalibrator not in samples.kinds:
         return (
-            "Recalibrator(), the default method, was not compared: with so many scores,"
-            " it takes too long to fit."
+            "Recalibrator(), the default method, was not compared: it takes too long to"
+            " fit to this many scores."
         )
     default = Recalibrator(classes=np.arange(max(samples.n_columns, 2)))
     default.fit(samples.scores, samples.labels.astype(int), samples.sample_weight)

@@ -257,7 +257,7 @@ class GroupDifferences(ResultTable):
             return "There is only one group: nothing to compare."
         known = np.flatnonzero(~np.isnan(self.adjusted_pvalue))
         if len(known) == 0:
-            return f"None of the {n} pairs of groups can be compared."
+            return "No pair of groups can be compared."
         k = known[np.argmin(self.pvalue[known])]
         shown = pvalue_words(self.adjusted_pvalue[k])
         pair = f"{self.group[k]} and {self.other[k]}"

@@ -45,7 +45,7 @@ class _Ranges(NamedTuple):
     events: float
 
     def merged(self, most):
-        """Return at most so many ranges of nearly equal weight."""
+        """Return at most `most` ranges, of nearly equal weight."""
         if len(self.first) <= most:
             return self
         cumulative = np.cumsum(self.weight)
