@@ -559,7 +559,7 @@ def test_figures_of_certificates_are_those_of_the_rows():
     assert f"in up to {platt} of data sets after Platt scaling" in said
     assert f"in up to {isotonic} after isotonic regression" in said
     vector = _worst("error when answered, vector scaling of the same rows")
-    assert f"in up to {vector} after vector scaling of 27 classes." in said
+    assert f"in up to {vector} after vector scaling with 27 classes." in said
     options = {"promise": "precision", "target": 0.8, "fitted_on": "cross-fitted"}
     said = " ".join(certified_threshold(y, scores, **options).assumptions)
     assert f"violated in at most {cross_fitted} of data sets" in said
