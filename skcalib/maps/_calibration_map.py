@@ -12,7 +12,7 @@ from skcalib._rows.links import LARGEST_GAP
 from skcalib.maps._choices import Choice, GroupOf, Place
 from skcalib.maps._class_functions import Affine, Possible
 from skcalib.maps._leaves import Features, Scores
-from skcalib.maps._node import Node
+from skcalib.maps._node import Node, nodes_below
 from skcalib.maps._python_function import PythonFunction
 from skcalib.maps._value_functions import Pieces
 
@@ -84,7 +84,7 @@ class CalibrationMap:
     @property
     def features(self) -> Features | None:
         """The `Features` that the map takes beside the scores, if there are some."""
-        for node in _nodes_below(self.output):
+        for node in nodes_below(self.output):
             if isinstance(node, Features):
                 return node
         return None
@@ -220,21 +220,9 @@ def _refuse_python_functions(node):
     """Raise a ValueError if a node, or one of those that it is computed from, is a
     function of Python.
     """
-    for below in _nodes_below(node):
+    for below in nodes_below(node):
         if isinstance(below, PythonFunction):
             raise ValueError(below.why)
-
-
-def _nodes_below(node):
-    """Yield a node, or a field of one, and all nodes that it is computed from."""
-    children = ()
-    if isinstance(node, Node):
-        yield node
-        children = vars(node).values()
-    elif isinstance(node, tuple):
-        children = node
-    for child in children:
-        yield from _nodes_below(child)
 
 
 def has_map(kind: type) -> bool:

@@ -183,6 +183,10 @@ class Choice(Node):
     def width(self):
         return self.cases[0].width
 
+    @property
+    def _sources(self):
+        return self.key._sources  # each case is evaluated on its own rows alone
+
     @cached_property
     def _slopes(self):
         """The slopes (n_cases,) of cases that are softmaxes of multiples of the same

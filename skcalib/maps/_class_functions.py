@@ -66,7 +66,8 @@ class Affine(NodeOf):
             np.shape(self.coef) == shape, self, f"coefficients of the shape {shape}"
         )
 
-    def _evaluate(self, values, rows):
+    def __call__(self, rows):
+        values = rows(self.of)
         if self.of.width > _FEW_TERMS:
             result = rows.xp.matmul(values, rows.constant(self.coef.T))
         else:
@@ -111,8 +112,9 @@ class LogOddsAgainstRest(NodeOf):
     [[0.0, -0.847, -1.386]]
     """
 
-    def _evaluate(self, values, rows):
+    def __call__(self, rows):
         """Return ``log(p) - log(sum of the others)`` of probabilities (n, K)."""
+        values = rows(self.of)
         p = clipped(rows.xp, values)
         return self._against_rest(p, p, rows)
 
@@ -392,6 +394,12 @@ class RowMax(OneValueOf):
     [[0.5]]
     """
 
+    @property
+    def _sources(self):
+        if isinstance(self.of, LogOddsAgainstRest):
+            return (self.of.of,)  # the log-odds of one class are enough
+        return (self.of,)
+
     def __call__(self, rows):
         """Return the largest value of each row (n, 1)."""
         if isinstance(self.of, LogOddsAgainstRest):
@@ -431,6 +439,10 @@ class Spread(NodeOf):
 
     confidence: Node
     possible: bool = False
+
+    @property
+    def _sources(self):
+        return self.of, self.confidence
 
     def __call__(self, rows):
         """Return probabilities (n, K): the confidence for the largest value of a row,

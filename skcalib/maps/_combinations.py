@@ -32,7 +32,8 @@ class OneColumn(OneValueOf):
 
     index: int
 
-    def _evaluate(self, values, rows):
+    def __call__(self, rows):
+        values = rows(self.of)
         return values[:, self.index : self.index + 1]
 
 
@@ -62,6 +63,10 @@ class Columns(Node):
     @property
     def width(self):
         return sum(part.width for part in self.parts)
+
+    @property
+    def _sources(self):
+        return self.parts
 
     def __call__(self, rows):
         return side_by_side(rows.xp, [rows(part) for part in self.parts])
@@ -93,10 +98,15 @@ class Times(NodeOf):
 
     factor: Node
 
+    @property
+    def _sources(self):
+        return self.of, self.factor
+
     def _check(self):
         require(self.factor.width == 1, self, "a factor with one value")
 
-    def _evaluate(self, values, rows):
+    def __call__(self, rows):
+        values = rows(self.of)
         return values * rows(self.factor)
 
 
@@ -132,6 +142,10 @@ class Mixture(Node):
     @property
     def width(self):
         return self.parts[0].width
+
+    @property
+    def _sources(self):
+        return self.parts
 
     def _check(self):
         require(

@@ -11,7 +11,7 @@ from skcalib._input.scores import check_scores
 from skcalib._rows.links import LARGEST_GAP
 from skcalib.maps._calibration_map import calibration_map, has_map
 from skcalib.maps._choices import Place
-from skcalib.maps._node import Node
+from skcalib.maps._node import nodes_below
 from skcalib.maps._value_functions import Pieces
 
 _GRID = 1 << 10  # intervals of the even grids of scores, and of log-odds
@@ -145,7 +145,10 @@ def _grid(recalibrator):
     log_odds = np.linspace(-36, 36, _GRID + 1)
     knots = [[0.0]]  # log-odds of 0, in the middle; also for a map without knots
     if has_map(type(recalibrator)):
-        knots += _knots(calibration_map(recalibrator).output)
+        # The cuts of other values than scores only make the grid larger.
+        for node in nodes_below(calibration_map(recalibrator).output):
+            if isinstance(node, Pieces | Place):
+                knots.append(node.cuts)
     knots = np.concatenate(knots)
     if recalibrator.input == "logit":
         low = -MAX_MAGNITUDE
@@ -165,22 +168,6 @@ def _grid(recalibrator):
         (scores, np.nextafter(scores, np.inf), np.nextafter(scores, -np.inf))
     )
     return np.unique(np.clip(scores, low, high))
-
-
-def _knots(node):
-    """Yield the cuts of each `Pieces` and `Place` below a node, or any field of one.
-    Cuts of other values than scores only make the grid larger.
-    """
-    if isinstance(node, Pieces | Place):
-        yield node.cuts
-    if isinstance(node, Node):
-        children = vars(node).values()
-    elif isinstance(node, tuple):
-        children = node
-    else:
-        return
-    for child in children:
-        yield from _knots(child)
 
 
 def _rank(scores):

@@ -142,21 +142,26 @@ class Rows:
 
     def __call__(self, node: Node) -> np.ndarray:
         """Return the values of a node (n, width), which is evaluated only once."""
-        cached = self.values.get(id(node))
-        if cached is None:
-            cached = (self._chosen_or_evaluated(node), node)
-            self.values[id(node)] = cached
-        values, _ = cached
+        evaluated = self.values
+        if id(node) not in evaluated:
+            if self._rows_of is None:
+                # Nodes come after those that they take values from: none of them has
+                # to call another.
+                for step in node._steps:
+                    if id(step) not in evaluated:
+                        evaluated[id(step)] = (step(self), step)
+            else:
+                evaluated[id(node)] = (self._chosen_or_evaluated(node), node)
+        values, _ = evaluated[id(node)]
         return values
 
     def _chosen_or_evaluated(self, node):
-        """Return the values of a node (n, width), chosen from those of the rows of
-        which these are some, if it was evaluated there.
+        """Return the values of a node (n, width) for some of other rows: chosen from
+        those of all rows, if it was evaluated there.
         """
-        if self._rows_of is not None:
-            all_rows, chosen = self._rows_of
-            if id(node) in all_rows.values and not node._is_input:
-                return chosen_rows(self.xp, all_rows(node), chosen)
+        all_rows, chosen = self._rows_of
+        if id(node) in all_rows.values and not node._is_input:
+            return chosen_rows(self.xp, all_rows(node), chosen)
         return node(self)
 
     def at(self, chosen: np.ndarray) -> Rows:
@@ -225,6 +230,17 @@ class Node:
 
     width: int
     _is_input = False  # whether the node gives an input of the rows
+    # The nodes that it takes values from, for all rows: they are evaluated before it.
+    # Others are evaluated when it asks for them.
+    _sources = ()
+
+    @cached_property
+    def _steps(self):
+        """The nodes to evaluate for this one: each after its sources, itself last."""
+        steps = {}  # a set in order
+        for source in self._sources:
+            steps |= dict.fromkeys(source._steps)
+        return *steps, self
 
     def __post_init__(self):
         """Raise a ValueError unless the numbers in the fields are finite and pass
@@ -247,6 +263,20 @@ class Node:
         raise NotImplementedError(f"{type(self).__name__} gives no values")
 
 
+def nodes_below(node):
+    """Yield a node, or those in a field of one, and all nodes that they have in theirs,
+    repeatedly those that are used repeatedly.
+    """
+    children = ()
+    if isinstance(node, Node):
+        yield node
+        children = [getattr(node, field.name) for field in fields(node)]
+    elif isinstance(node, tuple):
+        children = node
+    for child in children:
+        yield from nodes_below(child)
+
+
 def require(condition, node, what):
     """Raise a ValueError that states what a node requires, unless a condition holds."""
     if not condition:
@@ -265,9 +295,7 @@ def require_numpy(node, rows):
 class NodeOf(Node):
     """Base class of nodes that compute their values from one other node, `of`.
 
-    A subclass writes ``_evaluate(values, rows)``: from the values of `of`, (n, width of
-    `of`), to its own, in the namespace ``rows.xp``. Its width is that of `of` unless it
-    says otherwise.
+    Its width is that of `of` unless it says otherwise.
     """
 
     of: Node
@@ -276,11 +304,9 @@ class NodeOf(Node):
     def width(self):
         return self.of.width
 
-    def __call__(self, rows):
-        return self._evaluate(rows(self.of), rows)
-
-    def _evaluate(self, values, rows):
-        raise NotImplementedError(f"{type(self).__name__} gives no values")
+    @property
+    def _sources(self):
+        return (self.of,)
 
 
 class OneValueOf(NodeOf):

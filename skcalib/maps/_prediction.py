@@ -95,6 +95,6 @@ def probabilities_of_two(node, rows):
     the node of the second one.
     """
     if isinstance(node, Expit):
-        return node.both(rows)
+        return node.both(rows(node.of), rows)
     probability = rows(node)
     return 1 - probability, probability

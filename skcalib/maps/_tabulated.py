@@ -6,7 +6,7 @@ smooth function together: it is read from a table of cubics, whose error is belo
 1e-10.
 """
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
 from weakref import WeakKeyDictionary
 
@@ -88,7 +88,7 @@ def _with_table(node, input):
     # or the probabilities of both classes.
     scores = smooth_parts[0]
     while not isinstance(scores, Scores):
-        (scores,) = _children(scores)
+        (scores,) = scores._sources
     n_columns_needed = {"probability": 2, "logit": 1}
     if scores.width != n_columns_needed[input]:
         return node
@@ -108,13 +108,7 @@ def _is_smooth(node):
         return False
     if isinstance(node, Pieces) and not node.continuous:
         return False
-    return all(map(_is_smooth, _children(node)))
-
-
-def _children(node):
-    """Return the nodes that a node without tuples of nodes is computed from."""
-    values = [getattr(node, field.name) for field in fields(node)]
-    return [value for value in values if isinstance(value, Node)]
+    return all(map(_is_smooth, node._sources))
 
 
 def _table(shares, parts, input):
@@ -136,7 +130,7 @@ def _table(shares, parts, input):
         complement = 0.0
         probability = 0.0
         for share, part in zip(shares, parts, strict=True):
-            complement_of_part, probability_of_part = part.both(rows)
+            complement_of_part, probability_of_part = part.both(rows(part.of), rows)
             complement += share * complement_of_part
             probability += share * probability_of_part
         return np.log(probability / complement).reshape(points.shape)
@@ -202,10 +196,11 @@ class Tabulated(OneValueOf):
     coefficients: np.ndarray
     is_exact: np.ndarray
 
-    def _evaluate(self, values, rows):
+    def __call__(self, rows):
         """Return the probabilities (n, 1) for scores, (n, 2) probabilities or (n, 1)
         log-odds. Intermediate results share memory, which is faster.
         """
+        values = rows(self.of)
         # 1. Log-odds. Rows that the table lacks get some number, replaced at the end.
         z, is_outside = self._log_odds(values)
         has_outside = is_outside.any()

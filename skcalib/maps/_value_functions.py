@@ -51,7 +51,8 @@ class Clip(NodeOf):
     low: float
     high: float
 
-    def _evaluate(self, values, rows):
+    def __call__(self, rows):
+        values = rows(self.of)
         return limited(rows.xp, values, self.low, self.high)
 
 
@@ -90,7 +91,8 @@ class Scaled(NodeOf):
                 f"a number or {self.width}",
             )
 
-    def _evaluate(self, values, rows):
+    def __call__(self, rows):
+        values = rows(self.of)
         scaled = values * _factor(self.slope, rows)
         if self._is_shifted:
             scaled += _factor(self.intercept, rows)
@@ -127,7 +129,8 @@ class Exp(NodeOf):
     [[1.0]]
     """
 
-    def _evaluate(self, values, rows):
+    def __call__(self, rows):
+        values = rows(self.of)
         xp = rows.xp
         exponents = limited(xp, values, -LARGEST_EXPONENT, LARGEST_EXPONENT)
         return exponential(xp, exponents)
@@ -152,7 +155,8 @@ class Log(NodeOf):
     [[-0.693147]]
     """
 
-    def _evaluate(self, values, rows):
+    def __call__(self, rows):
+        values = rows(self.of)
         return logarithm(rows.xp, clipped(rows.xp, values))
 
 
@@ -175,7 +179,8 @@ class LogOdds(NodeOf):
     [[0.0]]
     """
 
-    def _evaluate(self, values, rows):
+    def __call__(self, rows):
+        values = rows(self.of)
         probability = clipped(rows.xp, values)
         probability /= 1 - probability
         return logarithm(rows.xp, probability)
@@ -205,8 +210,9 @@ class LogSides(NodeOf):
 
     width = 2
 
-    def _evaluate(self, values, rows):
+    def __call__(self, rows):
         """Return log(p) and -log(1 - p), (n, 2), of log-odds (n, 1)."""
+        values = rows(self.of)
         xp = rows.xp
         size = xp.abs(values)
         softplus = xp.log1p(xp.exp(-size))
@@ -241,7 +247,8 @@ class Expit(NodeOf):
 
     clip: bool = True
 
-    def _evaluate(self, values, rows):
+    def __call__(self, rows):
+        values = rows(self.of)
         odds = inverse_odds(rows.xp, values)
         odds += 1.0
         probabilities = 1 / odds
@@ -249,11 +256,14 @@ class Expit(NodeOf):
             probabilities = clipped(rows.xp, probabilities, overwrite=True)
         return probabilities
 
-    def both(self, rows: Rows) -> tuple[Any, Any]:
-        """Return the probabilities of the complement and of the event.
+    def both(self, log_odds: Any, rows: Rows) -> tuple[Any, Any]:
+        """Return the probabilities of the complement and of the event, for log-odds
+        that another node has computed.
 
         Parameters
         ----------
+        log_odds : array of shape (n, 1)
+            The log-odds.
         rows : Rows
             The rows.
 
@@ -263,7 +273,7 @@ class Expit(NodeOf):
             The complement does not lose the digits that ``1 - probability`` would lose
             next to 1.
         """
-        odds = inverse_odds(rows.xp, rows(self.of))
+        odds = inverse_odds(rows.xp, log_odds)
         probability = 1 / (1 + odds)
         odds *= probability
         if not self.clip:
@@ -327,8 +337,9 @@ class Pieces(OneValueOf):
             "a piece between each two cuts and beyond the outer ones",
         )
 
-    def _evaluate(self, values, rows):
+    def __call__(self, rows):
         """Return the polynomial of each value's piece at that value, (n, 1)."""
+        values = rows(self.of)
         xp = rows.xp
         if self.coefficients.size == 1:
             return xp.full_like(values, float(self.coefficients[0, 0]))
