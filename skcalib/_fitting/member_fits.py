@@ -208,7 +208,7 @@ def is_plain(member):
 def forecast(member, scores):
     """Return a fitted member's probabilities of validated scores."""
     if is_plain(member) and getattr(member, "_predicts_validated_rows", False):
-        return member._predict_encoded(scores)
+        return member._predict_checked(scores)
     return member.predict_proba(scores)
 
 

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from skcalib._fitting.partial_pooling import PooledMap, slope_unit
 from skcalib._input.sklearn_private import StrOptions
 from skcalib._intervals.one_probability.regression import regression
-from skcalib._solvers.logistic import platt_targets
+from skcalib._solvers.logistic import fit_logistic, platt_targets
 from skcalib.maps import Affine, Expit, LogSides
 from skcalib.maps.checks import number
 from skcalib.recalibrators._base import RIDGE
@@ -194,13 +194,13 @@ class BetaCalibration(FeatureRecalibrator, PartiallyPooledRecalibrator):
         targets = labels
         if self.smooth_targets:
             targets = platt_targets(labels, sample_weight)
-        coef = self._logistic_coef(
-            lambda rows: self._features(log_odds[rows]),
-            targets,
-            sample_weight,
-            side_features,
-            **self._ridge,
-        )
+        samples = (lambda rows: self._features(log_odds[rows]), targets, sample_weight)
+        if side_features is None:
+            coef = fit_logistic(*samples, **self._ridge)
+        else:
+            fit = side_features.fit_logistic(*samples, **self._ridge)
+            coef, side_coef, strength = fit
+            self._set_features(side_features, side_coef, strength)
         self._set_map(coef)
         return regression(self._features, coef)
 

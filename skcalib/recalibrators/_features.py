@@ -8,7 +8,6 @@ import numpy as np
 from sklearn.utils.validation import validate_data
 
 from skcalib import maps as nodes
-from skcalib._defaults import check_fitted, unchanged_if_refused
 from skcalib._fitting.side_features import SideFeatures
 from skcalib._input.columns import (
     column_keys,
@@ -16,7 +15,6 @@ from skcalib._input.columns import (
     numeric_columns,
     select_columns,
 )
-from skcalib._solvers.logistic import fit_logistic
 from skcalib.recalibrators._base import BaseRecalibrator
 
 # Fitted attributes that only a fit with features has.
@@ -34,8 +32,6 @@ class FeatureRecalibrator(BaseRecalibrator):
 
     _parameter_constraints = {"features": [str, Integral, list, tuple, None]}
 
-    # None for subclasses without the parameter.
-    features = None
     _takes_features = True  # beside the scores, into the map itself
 
     feature_coef_: np.ndarray
@@ -61,46 +57,29 @@ class FeatureRecalibrator(BaseRecalibrator):
     def _predicts_validated_rows(self):
         return self.features is None and super()._predicts_validated_rows
 
-    def _fit_validated(self, X, y, sample_weight, fit_rows, *args, **options):
-        """Divide the columns of X into scores and features, and fit to them; without
-        `features`, as other recalibrators.
-        """
-        with unchanged_if_refused(self):
-            for name in _ATTRIBUTES:
-                vars(self).pop(name, None)  # of an earlier fit
-            if self.features is None:
-                return super()._fit_validated(
-                    X, y, sample_weight, fit_rows, *args, **options
-                )
-            self._validate_params()
-            self._check_features_allowed()
-            keys = self._feature_keys
-            X, _ = self._in_class_order_with_columns(X, y, keys, "features")
-            if not hasattr(X, "shape"):
-                X = np.asarray(X, dtype=object)
-            positions = column_positions(X, keys, name="features")
-            features = numeric_columns(select_columns(X, positions), name="features")
-            scores = select_columns(X, self._score_positions(X, keys, "features"))
-            super()._fit_validated(
-                scores,
-                y,
-                sample_weight,
-                self._fit_with_features,
-                *args,
-                **options,
-                columns=(features,),
-            )
-            # The names and the number of all columns, in place of those of the scores.
-            validate_data(self, X, skip_check_array=True, reset=True)
-        return self
+    def _rows_of_fit(self, X, y, sample_weight, clusters):
+        for name in _ATTRIBUTES:
+            vars(self).pop(name, None)  # of an earlier fit
+        if self.features is None:
+            return super()._rows_of_fit(X, y, sample_weight, clusters)
+        self._check_features_allowed()
+        keys = self._feature_keys
+        X, _ = self._in_class_order_with_columns(X, y, keys, "features")
+        if not hasattr(X, "shape"):
+            X = np.asarray(X, dtype=object)
+        positions = column_positions(X, keys, name="features")
+        features = numeric_columns(select_columns(X, positions), name="features")
+        scores = select_columns(X, self._score_positions(X, keys, "features"))
+        rows = super()._rows_of_fit(scores, y, sample_weight, clusters, features)
+        # The names and the number of all columns, in place of those of the scores.
+        validate_data(self, X, skip_check_array=True, reset=True)
+        return rows
 
     def _check_features_allowed(self):
         """Raise a ValueError if another parameter rules features out."""
 
-    def _fit_with_features(self, scores, codes, names, sample_weight, features):
-        """Fit to validated scores (n, C) and features (n, d). `names` are those of
-        clusters, which only fits that measure a gain use.
-        """
+    def _fit_with_features(self, scores, codes, sample_weight, features):
+        """Fit to validated scores (n, C) and features (n, d)."""
         n_classes = len(self.classes_)
         if n_classes > 2:
             raise ValueError(
@@ -112,18 +91,6 @@ class FeatureRecalibrator(BaseRecalibrator):
         score = self._binary_scores(scores)  # (n,), of the second class
         side_features = SideFeatures.of(features, sample_weight)  # standardised
         self._fit_binary(score, codes == 1, sample_weight, side_features)
-
-    def _logistic_coef(self, features, targets, sample_weight, side_features, **ridge):
-        """Return the coefficients (d,) of a logistic regression on features of the
-        score, and set those of `side_features`, a `SideFeatures` or None.
-        """
-        if side_features is None:
-            return fit_logistic(features, targets, sample_weight, **ridge)
-        coef, side_coef, strength = side_features.fit_logistic(
-            features, targets, sample_weight, **ridge
-        )
-        self._set_features(side_features, side_coef, strength)
-        return coef
 
     def _set_features(self, side_features, coef, strength):
         """Set the attributes of features from the coefficients (d,) of the standardised
@@ -153,24 +120,13 @@ class FeatureRecalibrator(BaseRecalibrator):
         shifted = intercept - float(self.feature_coef_ @ self.feature_mean_)
         return nodes.Affine(inputs, coef[None], np.array([shifted]))
 
-    def _read_scores(self, X):
+    def _read_rows(self, X):
         if self.features is None:
-            return super()._read_scores(X)
-        return self._read_columns(X)[0]
-
-    def _read_columns(self, X):
-        """Return the validated scores (n, C) and the features (n, d) of new rows."""
+            return super()._read_rows(X)
         scores, columns = self._scores_and_columns(
             X, self._feature_keys, "features", reset=False
         )
         return scores, numeric_columns(columns, name="features")
-
-    def _probabilities(self, X, ids=None):
-        if self.features is None:
-            return super()._probabilities(X, ids)
-        check_fitted(self)
-        scores, features = self._read_columns(X)
-        return self._predict_checked(scores, features=features)
 
     def _check_attributes(self):
         """Raise a ValueError unless the attributes of features, which were read from a

@@ -6,6 +6,7 @@ from typing import Literal, Self
 
 from numpy.typing import ArrayLike
 
+from skcalib._defaults import unchanged_if_refused
 from skcalib._fitting.gains import Design
 from skcalib._input.label_weights import (
     is_importance,
@@ -13,7 +14,7 @@ from skcalib._input.label_weights import (
     warn_of_counts,
 )
 from skcalib._intervals.influence import cluster_codes
-from skcalib.recalibrators._base import BaseRecalibrator, cluster_names
+from skcalib.recalibrators._base import BaseRecalibrator
 
 
 class MeasuredRecalibrator(BaseRecalibrator):
@@ -71,24 +72,25 @@ class MeasuredRecalibrator(BaseRecalibrator):
             If weights are not integers and ``weight_type="frequency"``.
         """
         importance = is_importance(weight_type)
-
-        def fit_rows(scores, codes, names, weight):
-            """Fit to validated rows; `names` are those of their clusters, or None."""
-            labels = codes == 1 if len(self.classes_) == 2 else codes
+        self._validate_params()
+        with unchanged_if_refused(self):
+            rows = self._rows_of_fit(X, y, sample_weight, clusters)
+            labels = rows.codes
+            if len(self.classes_) == 2:
+                labels = labels == 1
+            weight = rows.sample_weight
             if weight is not None and importance:
                 # Scaled so that they add up to the effective number of samples.
                 weight = label_weights(labels, weight).row_factor * weight
             elif self._warns_of_weights:
                 warn_of_counts(labels, weight)
             cluster = None
-            if names is not None:
-                cluster = cluster_codes(names)
+            if rows.clusters is not None:
+                cluster = cluster_codes(rows.clusters)
             design = Design(weight, importance, cluster)
-            return self._fit_measured(scores, codes, design)
-
-        return self._fit_validated(
-            X, y, sample_weight, fit_rows, cluster_names(clusters, y), weight_type
-        )
+            maker = self._fit_measured(rows.scores, rows.codes, design)
+            self._keep_fit(rows, maker, weight_type)
+        return self
 
     def _fit_scores(self, scores, codes, sample_weight):
         """Fit to validated samples: independent ones, whose weights are counts."""

@@ -49,8 +49,8 @@ from skcalib.maps.checks import (
     must_be,
     weights,
 )
-from skcalib.recalibrators._base import refuse_impossible_labels
 from skcalib.recalibrators._transformer import ProbabilityTransformer
+from skcalib.recalibrators._validation_mixin import refuse_impossible_labels
 
 _PLAIN_KINDS = {list, np.ndarray}
 _MEMBERS = (

@@ -253,7 +253,7 @@ class Recalibrator(MeasuredRecalibrator):
         limits_of_tried = tried._limits_at(level)
 
         def limits_at(scores, probabilities):
-            return limits_of_tried(scores, tried._predict_encoded(scores))
+            return limits_of_tried(scores, tried._predict_checked(scores))
 
         return limits_at
 

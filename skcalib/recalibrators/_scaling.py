@@ -12,6 +12,7 @@ from skcalib._fitting.partial_pooling import PooledMap, slope_unit
 from skcalib._input.sklearn_private import StrOptions
 from skcalib._intervals.one_probability.regression import regression
 from skcalib._solvers.logistic import (
+    fit_logistic,
     fit_squared_sigmoid,
     location_scale,
     platt_targets,
@@ -223,12 +224,17 @@ class PlattScaling(FeatureRecalibrator, PartiallyPooledRecalibrator):
             targets = labels
             if self._smooths_targets:
                 targets = platt_targets(labels, sample_weight)
-            slope, at_centre = self._logistic_coef(
-                lambda rows: _affine_features(position[rows]),
-                targets,
-                sample_weight,
-                side_features,
-            )
+
+            def features(rows):
+                return _affine_features(position[rows])
+
+            samples = (features, targets, sample_weight)
+            if side_features is None:
+                slope, at_centre = fit_logistic(*samples)
+            else:
+                fit = side_features.fit_logistic(*samples)
+                (slope, at_centre), side_coef, strength = fit
+                self._set_features(side_features, side_coef, strength)
         # Slope and intercept for log-odds that are neither centred nor scaled.
         self.slope_ = float(slope / scale)
         self.intercept_ = float(at_centre - slope * centre / scale)

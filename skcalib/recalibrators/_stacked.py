@@ -365,7 +365,7 @@ class StackedRecalibrator(MeasuredRecalibrator):
             below = np.zeros(len(scores))
             above = np.zeros(len(scores))
             for weight, member, limits_of_member in members:
-                calibrated = member._predict_encoded(scores)
+                calibrated = member._predict_checked(scores)
                 low = high = calibrated[:, 1]
                 if limits_of_member is not None:
                     limits = limits_of_member(scores, calibrated)

@@ -220,7 +220,7 @@ class TemperatureScaling(FeatureRecalibrator, ClippedRecalibrator, LogitRecalibr
         if self.loss != "log":
             raise ValueError(f"features require loss='log', found loss={self.loss!r}.")
 
-    def _fit_with_features(self, scores, codes, names, sample_weight, features):
+    def _fit_with_features(self, scores, codes, sample_weight, features):
         """Fit a temperature without features (n, d) first, then how its logarithm
         depends on them.
         """

@@ -13,8 +13,10 @@ from sklearn.utils import check_random_state
 
 from skcalib._defaults import ParameterHints, check_fitted, unchanged_if_refused
 from skcalib._input.sklearn_private import Interval
+from skcalib._input.tensors import as_given
 from skcalib._input.warn import warn
 from skcalib._intervals.one_probability.bins import bins
+from skcalib._rows.keys import check_ids
 from skcalib._rows.sorting import sorted_rows
 from skcalib.maps import (
     Choice,
@@ -384,7 +386,11 @@ class UniformMassBinning(CertifiedMixin, ParameterHints, BinaryRecalibrator):
         """
         if not self.randomize:
             return super().predict_proba(X)
-        return self._probabilities(X, ids)
+        check_fitted(self)
+        scores, _ = self._read_rows(X)
+        if ids is not None:
+            ids = check_ids(ids, len(scores))
+        return as_given(self._predict_checked(scores, ids), X)
 
     def transform(self, X: ArrayLike, ids: ArrayLike | None = None) -> np.ndarray:
         """Return what `predict_proba` returns, so that recalibrators can be chained.
