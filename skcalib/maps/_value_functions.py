@@ -257,13 +257,12 @@ class Expit(NodeOf):
         return probabilities
 
     def both(self, log_odds: Any, rows: Rows) -> tuple[Any, Any]:
-        """Return the probabilities of the complement and of the event, for log-odds
-        that another node has computed.
+        """Return the probabilities of the complement and of the event.
 
         Parameters
         ----------
         log_odds : array of shape (n, 1)
-            The log-odds.
+            The log-odds, which another node has computed.
         rows : Rows
             The rows.
 
