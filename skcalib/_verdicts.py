@@ -59,8 +59,8 @@ class Verdict:
         half_width = (self.high - self.low) / 2
         if not self.is_off and half_width > self.tolerance:
             # So wide an interval says nothing, wherever its estimate lies.
-            return "even if nothing is off"
-        return "if the estimate holds"
+            return "even if calibration is perfect"
+        return "if the true value is near the estimate"
 
     @property
     def limit(self):
@@ -177,8 +177,8 @@ def verdict(estimate, interval, n, tolerance, *, reference=0.0, reason=""):
     >>> verdict(0.002, (-0.01, 0.014), 900, 0.02).words(scale=100, unit="points")
     'fine to within 1.4 points'
     >>> verdict(0.01, (-0.09, 0.11), 48, 0.02).words(scale=100, unit="points")
-    'inconclusive with 48 samples; at least 1,200 are needed, even if nothing is off'
-    """
+    'inconclusive with 48 samples; at least 1,200 are needed, even if calibration is perfect'
+    """  # noqa: E501
     estimate = float(estimate) - reference
     low = float(interval[0]) - reference
     high = float(interval[1]) - reference

@@ -609,10 +609,11 @@ class ClassifierFitter(NamedTuple):
         if unknown.any():
             label = y[unknown][:1].tolist()[0]
             raise ValueError(
-                f"{type(model).__name__} was fitted to the label {label!r}, which is"
-                f" not among its classes_, {known.tolist()}. If it marks samples"
-                " without a label, mark them with -1, which works with two classes;"
-                " otherwise drop them, or use a classifier that learns all labels."
+                f"{type(model).__name__} was fitted to samples with the label"
+                f" {label!r}, which is not among its classes_, {known.tolist()}. If it"
+                " marks samples without a label, mark them with -1, which works with"
+                " two classes; otherwise drop them, or use a classifier that learns all"
+                " labels."
             )
 
     def common_method(self, models):

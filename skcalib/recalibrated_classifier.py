@@ -274,7 +274,8 @@ class RecalibratedClassifierCV(ClassifierMixin, ParameterHints, ClassifierWrappe
             pairs = f"1 {pair}" if n == 1 else f"the average of {n} {pair}s"
             return (
                 f"{type(self).__name__} uses {pairs}."
-                " Its gain was not measured; the default recalibrator=None measures it."
+                " Its gain was not measured; with the default, recalibrator=None, it is"
+                " measured."
             )
         chosen = type(self.chosen_).__name__
         return f"{type(self).__name__} uses {chosen}. {self.gain_}"

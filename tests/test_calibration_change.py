@@ -645,5 +645,5 @@ def test_labels_that_are_all_the_same_have_no_interval_of_the_shift():
         )
         assert found.shift.estimate == pytest.approx(0, abs=1e-12)
         assert np.isnan(found.shift.low)
-        assert "labels of neighbouring scores are all the same" in found.shift.reason
+        assert "neighbouring scores always have the same label" in found.shift.reason
         assert found.pvalue == 1

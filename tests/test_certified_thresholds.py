@@ -461,7 +461,7 @@ def test_start_beside_thresholds_counts_all_rows():
 
 def test_abstention_takes_a_low_confidence_as_low():
     """75 % of the answers are wrong, with a low confidence. As classes they would be
-    right answers, of the other class.
+    correct answers for the other class.
     """
     rng = np.random.default_rng(9)
     confidence = np.concatenate((0.2 * rng.random(900), 0.9 + 0.1 * rng.random(300)))

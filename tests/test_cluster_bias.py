@@ -40,7 +40,7 @@ def test_corner_cases():
     )
     assert (few.pvalue, few.bias_pvalue) == (1, 1)
     assert np.isnan([few.low, few.high]).all()
-    assert "number of clusters is 2, below 3" in reason
+    assert "number of clusters is 2; at least 3 are needed" in reason
     none, reason = rows_bias_test(
         np.full(40, 0.1), np.zeros(40), 0.9, cluster=np.arange(40) % 10
     )

@@ -1207,7 +1207,7 @@ def test_estimator_bias_of_a_fitted_model():
     assert display.bias[0, 0] > display.bias[1, 0]  # debiasing subtracts
     with pytest.raises(ValueError, match="kind must be one of 'heatmap'"):
         display.plot(kind="bars")
-    with pytest.raises(ValueError, match="about one event"):
+    with pytest.raises(ValueError, match="display is for one event"):
         EstimatorBiasDisplay.from_predictions(
             y, np.full(len(y), 0.5), multiclass="marginal"
         )

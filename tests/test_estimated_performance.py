@@ -290,7 +290,7 @@ def test_weights_count_samples_and_clusters_widen():
     assert paired.high - paired.low == pytest.approx(alone.high - alone.low, rel=0.1)
     two = estimated_performance(y, s, t, clusters=np.arange(400) % 2)
     assert np.isnan(two.low).all()
-    assert "below 3" in two.reason[0]
+    assert "at least 3 are" in two.reason[0]
 
 
 def test_heavy_samples_are_left_out_of_their_own_bin():

@@ -312,7 +312,7 @@ FILES = {
     "a title first": (
         "a.csv",
         _text("Scores of May\n" + PLAIN),
-        "Remove lines such as a title",
+        "Remove any lines before it, such as a title",
     ),
     "no names": ("a.csv", _csv(header=False), "it must name the columns"),
     "a separator in a quoted name": (

@@ -1135,7 +1135,7 @@ def test_bad_arguments(call, error, message):
         ),
         (
             {"predictions": EVENTS[:3] / 19},
-            r"one entry per bin, got shapes \(5,\), \(5,\) and \(3,\)",
+            r"one entry per bin, found shapes \(5,\), \(5,\) and \(3,\)",
         ),
         ({"counts": [], "positives": [], "predictions": []}, "counts is empty"),
         ({"kind": "joint"}, "kind must be one of"),

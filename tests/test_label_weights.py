@@ -486,7 +486,7 @@ def test_other_metrics_need_both_weights():
     found = calibration_test(y, scores, **options, **importance(weight))
     z = weight @ (y - scores) / np.sqrt(20 * np.sum(scores * (1 - scores)))
     assert found.pvalue == pytest.approx(2 * norm.sf(abs(z)), abs=0.15)
-    with refused(ValueError, "drawn labels", "weight_type={label: weight}"):
+    with refused(ValueError, "simulated labels", "weight_type={label: weight}"):
         calibration_test(y, scores, **options, **importance(hidden(9)[2]))
 
 

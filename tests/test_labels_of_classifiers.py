@@ -108,7 +108,9 @@ class Forgetful(ClassifierMixin, BaseEstimator):
 @pytest.mark.parametrize("wrapper", [RecalibratedClassifierCV, CrossFittedClassifier])
 def test_labels_that_the_classifier_leaves_out_are_named(wrapper):
     y = np.where(X[:, 0] > 1, 2, FULL)
-    with pytest.raises(ValueError, match="fitted to the label 2, which is not among"):
+    with pytest.raises(
+        ValueError, match="fitted to samples with the label 2, which is not among"
+    ):
         wrapper(Forgetful()).fit(X, y)
     frozen = FrozenEstimator(Forgetful().fit(X, FULL))
     with pytest.raises(ValueError, match="label 2 in row"):

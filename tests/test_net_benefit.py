@@ -250,7 +250,9 @@ def test_what_the_rows_do_not_determine_has_a_reason():
     two = net_benefit(labels, scores, clusters=np.arange(300) < 150)
     assert np.isnan(two.low).all()
     assert "number of clusters is 2" in two.reason[0]
-    assert "No interval at every threshold from 0.01 to 0.99: the effective" in str(two)
+    assert "No interval at all 99 thresholds from 0.01 to 0.99: the effective" in str(
+        two
+    )
     nearly = scores.copy()
     nearly[:3] = 1 - nearly[:3]
     paired = net_benefit(labels, scores, reference=nearly, thresholds=[0.5])

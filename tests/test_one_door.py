@@ -203,7 +203,7 @@ def test_pairwise_columns_are_no_classes(rows):
             options = {"response_method": "decision_function"}
         model = kind(pairwise, **options)
         fit = getattr(model, "fit_transform", model.fit)
-        with pytest.raises(ValueError, match="not largest in the column.*ovr"):
+        with pytest.raises(ValueError, match="is not that of the predicted.*ovr"):
             fit(X, y)
 
 

@@ -83,7 +83,7 @@ def test_bins_of_one_label_and_of_few_clusters():
     # Five rows of each of eight clusters are taken to be alike; two are too few.
     assert effect.tolist() == [5, 1, 20, 1]
     assert (reasons[0], reasons[1], reasons[3]) == ("", "", "")
-    assert "number of clusters is 2, below 3" in reasons[2]
+    assert "number of clusters is 2; at least 3 are needed" in reasons[2]
 
 
 def test_bars_and_band_are_those_of_effective_rows():
@@ -161,14 +161,16 @@ def test_too_few_clusters_have_no_bars_and_a_warning():
     y, scores, _, hospital = _hospitals(3)
     two = hospital % 2
     options = {"binning": EqualWidth(4), "random_state": 0}
-    with pytest.warns(UserWarning, match=r"4 of 4 bins have no interval.*below 3"):
+    with pytest.warns(
+        UserWarning, match=r"4 of 4 bins have no interval.*at least 3 are"
+    ):
         display = ReliabilityDisplay.from_predictions(
             y, scores, clusters=two, **options
         )
     curve = display.curves[0]
     assert np.isnan(curve.bars).all()
     assert curve.error is None
-    assert all("below 3" in reason for reason in curve.reasons)
+    assert all("at least 3 are" in reason for reason in curve.reasons)
     display.figure_.canvas.draw()
     assert np.isfinite(curve.limits).all()
 
@@ -263,7 +265,7 @@ def test_too_few_clusters_have_no_band():
     options = {"clusters": hospital % 2, **BARE}
     smooth = _curve(y, scores, curve="smooth", **options)
     assert np.isnan(smooth.band.low).all()
-    with pytest.warns(UserWarning, match=r"band is missing.*below 3"):
+    with pytest.warns(UserWarning, match=r"band is missing.*at least 3 are"):
         curve = _curve(y, scores, interval="bootstrap", binning=4, **options)
     assert np.isnan(curve.band.high).all()
     assert np.isfinite(curve.limits).all()

@@ -527,7 +527,7 @@ def test_summary_of_scores_that_are_off():
     assert text.startswith(
         "The scores are too low by 0.7 to 2.8 points (95 %) on average; 1,000 samples"
         " are too few to tell whether this is more than 2 points; at least 13,000 are"
-        " needed to tell, if the estimate holds."
+        " needed to tell, if the true value is near the estimate."
     )
 
 
@@ -544,7 +544,8 @@ def test_right_on_average_is_said_only_where_the_interval_is_within_the_toleranc
     assert "may be 2 points or more. The mean score" in text
     _, text = _said(_model(NONE, NONE, (1.0, 0.0, 7.0), 0.5))
     assert (
-        "2 points or more; at least 3,100 are needed to tell, even if nothing" in text
+        "2 points or more; at least 3,100 are needed to tell, even if calibration"
+        in text
     )
     names, text = _said(_model((1.0, -9.0, 11.0), NONE, NO_ERROR, 0.5, 48), 48)
     assert names[0] == "cannot tell"
@@ -552,7 +553,7 @@ def test_right_on_average_is_said_only_where_the_interval_is_within_the_toleranc
         "48 samples are too few to tell whether the scores are right on average to"
         " within 2 points: they are between 9 points too low and 11 points too high (95"
         " %). Keep the scores unchanged for now and collect more samples: at least"
-        " 1,200 in total are needed, even if nothing is off."
+        " 1,200 in total are needed, even if calibration is perfect."
     )
     assert "right on average" not in names
 
@@ -675,16 +676,16 @@ def test_segments_are_counted_by_their_verdicts():
     ]
     assert segment_sentence(rows) == (
         "1 of 3 groups is off (West); 1 is fine to within the tolerance; for the other"
-        " 1, the samples are inconclusive."
+        " 1, the data are inconclusive."
     )
     assert segment_sentence(rows[:1]) == "There is only one group."
     assert segment_sentence(rows[1:]) == (
-        "1 of 2 groups is fine to within the tolerance; for the other 1, the samples"
+        "1 of 2 groups is fine to within the tolerance; for the other 1, the data"
         " are inconclusive."
     )
     alike = "All 2 groups are fine to within the tolerance."
     assert segment_sentence([rows[1], rows[1]]) == alike
-    unclear = "The samples are inconclusive for all 2 groups."
+    unclear = "The data are inconclusive for all 2 groups."
     assert segment_sentence([rows[2], rows[2]]) == unclear
     off = "All 2 groups are off (West and West)."
     assert segment_sentence([rows[0], rows[0]]) == off
@@ -697,7 +698,7 @@ def test_periods_that_cannot_be_told_stand_in_the_headline():
     ]
     _, text = _said(_model(NONE, NONE, NO_ERROR, 0.5, periods=periods))
     assert (
-        " No period is shown to be off, but for 1 of 2 periods, the samples are"
+        " No period is shown to be off, but for 1 of 2 periods, the data are"
         " inconclusive; at least 3,200 samples are needed"
     ) in text
 
@@ -1452,7 +1453,7 @@ def test_clusters_are_told_to_every_interval(tmp_path):
     )
     assert (clustered["cluster"], clustered["n_clusters"]) == ("patient", 60)
     assert (
-        "allow for dependence between rows with the same patient (60 clusters)"
+        "allow for dependence between rows with the same value of patient (60 clusters)"
         in clustered["notes"][0]
     )
     assert plain["notes"] == [

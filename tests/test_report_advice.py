@@ -350,8 +350,8 @@ def _model(bias=OFF, changes=(), rows=(), candidates=True, **found):
 def test_advice_in_words():
     assert _said()[0] == (
         "No recalibrator is measurably better (the best, PlattScaling, may reduce the"
-        " log-loss by at most 0.08 %), so none is advised. More labelled samples may"
-        " change this."
+        " log-loss by at most 0.08 %), so none is recommended. More labelled samples"
+        " may change this."
     )
     assert _said(FINE)[0].startswith("Leave the scores unchanged: no recalibrator is")
     assert "better on the samples from 2025-08 on, so" in _said(since="2025-08")[0]
@@ -359,7 +359,7 @@ def test_advice_in_words():
         "There are too few samples of one class to recalibrate."
     )
     assert _said(needs_cluster="match")[0].startswith(
-        "No recalibration is advised without --cluster match: values of match"
+        "No recalibration is recommended without --cluster match: values of match"
     )
     assert _said(kind="map", recalibrator="PlattScaling", **GAIN)[0] == (
         "Recalibrate with PlattScaling(). This leaves a mean absolute calibration error"
@@ -439,7 +439,7 @@ def test_the_headline_names_what_to_check_and_asks_for_clusters():
         " absolute calibration error is estimated at 0.0 points; its uncertainty"
         " can be estimated only with --cluster match."
     )
-    assert advised.startswith("No recalibration is advised without --cluster match")
+    assert advised.startswith("No recalibration is recommended without --cluster match")
 
 
 def test_advice_for_a_model_that_another_one_should_replace():
@@ -483,9 +483,9 @@ def test_the_summary_dates_changes():
     assert headline.startswith(
         "Do not use the scores of law as they are: they are 16 points too low (95 %: 13"
         " to 19) from 2025-08 on. The other group is fine to within 1.0 points. Before"
-        " refitting, look for the cause: a change in the population, the product or"
-        " treatment, the data or the definition of the event, or labels that are late"
-        " or missing."
+        " refitting, look for the cause: late or missing labels, or a change in the"
+        " population, in the product or treatment, in the data, or in the definition of"
+        " the event."
     )
     _, time, *_ = _said(FINE, [change, whole], rows)
     assert time == (

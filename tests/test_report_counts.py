@@ -65,7 +65,7 @@ def test_counts_may_be_written_with_separators_and_percent_signs(tmp_path, capsy
     numbers = json.loads(out)
     assert numbers["rows"] == json.loads(plain)["rows"]
     assert numbers["assumed"] == [
-        "Numbers of n: read with separators of thousands.",
+        "Numbers of n: read with thousands separators.",
         "Numbers of pd: read with percent signs.",
     ]
 

@@ -537,7 +537,7 @@ def test_curve_fit_takes_any_two_labels():
     [
         ([0.1, 0.2], [0, 0], "label|class"),
         ([0.1, 0.2], [0, 1, 1], "shape"),
-        ([0.2, 0.2, 0.2], [0, 1, 1], "not be all equal"),
+        ([0.2, 0.2, 0.2], [0, 1, 1], "not all be equal"),
         ([0.1, 2.0], [0, 1], "scores"),
         ([0.1, 0.2, 0.3], [0, 1, 2], "classes"),
     ],

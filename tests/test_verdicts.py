@@ -85,7 +85,8 @@ def test_n_needed_where_the_interval_is_short_already():
     found = verdict(1.5, (-0.1, 3.1), 100, 2)
     assert (found.kind, found.n_needed) == ("cannot tell", 114)
     assert found.words() == (
-        "inconclusive with 100 samples; at least 120 are needed, if the estimate holds"
+        "inconclusive with 100 samples; at least 120 are needed, if the true value is"
+        " near the estimate"
     )
 
 

@@ -566,8 +566,8 @@ def _refuse_thin_bins(statistics, binning):
     cure = 'Use fewer bins or method="plugin".'
     if not np.array_equal(statistics.weight, statistics.count):
         cure += (
-            " Weights are treated as numbers of repeated rows: if they are not, scale"
-            " them to mean 1."
+            " Weights are treated as counts of repeated rows: if they are not counts,"
+            " scale them to mean 1."
         )
     else:
         n_bins = getattr(binning, "n_bins", None)

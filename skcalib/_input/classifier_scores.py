@@ -222,9 +222,9 @@ def _check_columns_are_classes(scores, model, X, labels):
     n_off = int(np.count_nonzero(is_off | is_unknown))
     if n_off > _ROWS_OFF_BY_CHANCE + _LARGEST_SHARE_OFF * n_rows:
         raise ValueError(
-            f"decision_function of {type(model).__name__} is not largest in the column"
-            f" of the predicted class in {n_off} of {n_rows} rows: its columns are"
-            " not scores of the classes. A support vector machine with"
+            f"In {n_off} of {n_rows} rows, the largest value of decision_function of"
+            f" {type(model).__name__} is not that of the predicted class: its columns"
+            " are not scores of the classes. A support vector machine with"
             ' decision_function_shape="ovo" compares pairs of classes: use "ovr", or a'
             " classifier with predict_proba."
         )

@@ -133,7 +133,9 @@ class DeviceScores:
     def __array__(self, dtype=None, copy=None):
         """Copy all scores, some columns at a time."""
         if copy is False:
-            raise ValueError("Scores on a device cannot be read without a copy.")
+            raise ValueError(
+                "Scores on a device can be read only as a copy: use copy=None."
+            )
         scores = np.empty(self.shape, dtype=dtype or self.dtype)
         for k in range(self.shape[1]):
             scores[:, k] = self.column(k)

@@ -411,5 +411,5 @@ def hint_at_two_indices(**arguments):
             warn(
                 f"{first} and {second} have different indices. Rows are matched by"
                 " position: bring them into the same order first, or pass .to_numpy()"
-                f" if they already are.{see('indices')}"
+                f" if their rows already match.{see('indices')}"
             )

@@ -90,7 +90,7 @@ def check_estimator_scores(estimator, X, *, input, reset):
             f"X has {scores.shape[1]} features, but {type(estimator).__name__} is"
             f" expecting {estimator.n_features_in_} features as input: pass scores with"
             " the same number of columns as in fit. Reshape your data: X.reshape(1,"
-            " -1) makes one row of a vector."
+            " -1) turns a vector into one row."
         )
     if reset and input == "logit":
         _warn_of_probabilities(scores)

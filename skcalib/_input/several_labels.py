@@ -70,8 +70,8 @@ def check_several_labels(y_true, y_proba, *, multiclass, pos_label, labels):
     if isinstance(multiclass, str) and multiclass not in ("auto", "marginal"):
         raise ValueError(
             f"multiclass={multiclass!r} is for mutually exclusive classes, but y_true"
-            ' has several labels per row: omit it ("marginal" treats each label'
-            " separately)."
+            ' has several labels per row: omit multiclass ("marginal" treats each'
+            " label separately)."
         )
     if pos_label is not None:
         raise ValueError(

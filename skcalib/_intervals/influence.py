@@ -279,8 +279,8 @@ def too_few_units(weight, importance=False, cluster=None):
     if n_units >= FEWEST_UNITS * (1 - 1e-9):
         return ""
     return (
-        f"the effective number of {unit} is {n_units:.2g}, below {FEWEST_UNITS:g},"
-        f" which is too small to estimate how much {unit} vary"
+        f"the effective number of {unit} is {n_units:.2g}; at least"
+        f" {FEWEST_UNITS:g} are needed to estimate how much {unit} vary"
     )
 
 

@@ -273,7 +273,7 @@ def too_few_degrees(degrees):
     if degrees >= _FEWEST_DEGREES * (1 - 1e-9):
         return ""
     return (
-        "few rows or clusters carry most of the weight: the variance has"
+        "a few rows or clusters carry most of the weight: the variance estimate has"
         f" {degrees:.2g} degrees of freedom, fewer than {_FEWEST_DEGREES:g}"
     )
 
@@ -286,7 +286,7 @@ def _untrusted(degrees, promise):
     if not reason and promise > _LARGEST_PROMISE:
         reason = (
             "the standard error that the scores imply is more than"
-            f" {_LARGEST_PROMISE:g} times the observed one: the rows on which the"
-            " observed one is based contain hardly any events"
+            f" {_LARGEST_PROMISE:g} times the observed one, which is based on"
+            " rows with hardly any events"
         )
     return reason

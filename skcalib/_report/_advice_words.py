@@ -272,6 +272,8 @@ def _whose_maps(segments, n_segments):
     """
     # With one segment left, the shared map is that segment's own.
     if len(segments) >= n_segments - 1:
-        return "each group needs a map of its own"
-    needs = "needs a map of its own" if len(segments) == 1 else "need maps of their own"
+        return "each group needs its own recalibration map"
+    needs = "need recalibration maps of their own"
+    if len(segments) == 1:
+        needs = "needs its own recalibration map"
     return f"{listed(segments)} {needs}; the other groups share one"

@@ -342,8 +342,8 @@ def cluster_column(column, name, notes):
         )
         return None
     notes.append(
-        f"Intervals and tests allow for dependence between rows with the same {name}"
-        f" ({len(values):,} clusters)."
+        f"Intervals and tests allow for dependence between rows with the same value of"
+        f" {name} ({len(values):,} clusters)."
     )
     if len(values) < _FEW_CLUSTERS:
         notes.append(

@@ -25,10 +25,10 @@ CLAIMS = {
         " right to within {tolerance} points{needed}."
     ),
     "segments cannot be told": (
-        "{none}for {number}, the samples are inconclusive{needed}."
+        "{none}for {number}, the data are inconclusive{needed}."
     ),
     "periods cannot be told": (
-        "{none}for {number}, the samples are inconclusive{needed}."
+        "{none}for {number}, the data are inconclusive{needed}."
     ),
     "do not use": (
         "Do not use the {subject} as they are: they are {size} on average{since}."
@@ -68,20 +68,20 @@ CLAIMS = {
     "period off": "In {period}, the {subject} are {size}{others}.",
     "few events": (
         "Only {number} of {n} samples {what}: all numbers here are rough, and a few"
-        " more such samples may change them."
+        " more such samples could change them considerably."
     ),
     "late labels": (
-        "Before refitting, look for the cause: a change in the population, the product"
-        " or treatment, the data or the definition of the event, or labels that are"
-        " late or missing."
+        "Before refitting, look for the cause: late or missing labels, or a change in"
+        " the population, in the product or treatment, in the data, or in the"
+        " definition of the event."
     ),
     "repeated key": (
         "No verdict yet: {n} samples share {values} values of {column}. Run the report"
         " again with --cluster {column}."
     ),
     "tolerance too large": (
-        "The {subject} are {bias}{ratio}. {What} are rare ({frequency}), so almost any"
-        " {subject} would be right to within {tolerance} points: use a smaller"
+        "The {subject} are {bias}{ratio}. {What} are rare ({frequency}), so an"
+        " error of {tolerance} points would be large in comparison: use a smaller"
         " tolerance, such as --tolerance {smaller} (in points)."
     ),
     # The evidence.
@@ -136,7 +136,7 @@ CLAIMS = {
         "There are too few samples of one class to recalibrate."
     ),
     "cluster first": (
-        "No recalibration is advised without --cluster {column}: values of {column}"
+        "No recalibration is recommended without --cluster {column}: values of {column}"
         " repeat, so a recalibrator would be judged on samples that share their"
         " {column} with those it was fitted to."
     ),
@@ -145,8 +145,8 @@ CLAIMS = {
         "{most}."
     ),
     "no recalibrator": (
-        "No recalibrator is measurably better{since}{most}, so none is advised. More"
-        " labelled samples may change this."
+        "No recalibrator is measurably better{since}{most}, so none is recommended."
+        " More labelled samples may change this."
     ),
     "shift classes": "{Shift} the class frequencies with PriorShift(){since}.",
     "shift": (

@@ -74,14 +74,17 @@ def add_report_command(commands):
             " observation; needs --event and --horizon"
         ),
     )
-    column("--event", help="column that is 1 if the time is that of the event, else 0")
+    column(
+        "--event",
+        help="1 if the event happened at that time, 0 if the time is censored",
+    )
     add(
         "--horizon",
         type=float,
         metavar="TIME",
         help=(
             "time up to which events count, in the unit of --time-to-event; samples"
-            " that are censored before it are represented by weights"
+            " censored before it are accounted for by weighting the others"
         ),
     )
     column(
@@ -170,8 +173,8 @@ def add_report_command(commands):
         metavar="FILE",
         help=(
             "new data without labels but with the same score columns: the page"
-            " estimates the performance on them; give FILE itself to use its rows"
-            " without a label"
+            " estimates the performance on them; give FILE itself to use those of"
+            " its rows that have no label"
         ),
     )
     column(
@@ -329,7 +332,8 @@ def _table_and_numbers(arguments, step):
     table, baseline = _tables(arguments, step)
     if thresholds and table.classes is not None:
         raise ReportError(
-            "--threshold is for one event, but here each class has a score: omit it."
+            "--threshold is for one event, but here each class has a score: omit"
+            " --threshold."
         )
     new_scores = None
     if arguments.unlabelled is not None:

@@ -156,7 +156,7 @@ def _data_sentence(numbers):
     weighted = ""
     share = "occurs in {} of them"
     if numbers["weighted"]:
-        share = "has {} of the weight"
+        share = "accounts for {} of the weight"
         weighted = f" with a total weight of {show.count(numbers['total_weight'])}"
     written = ""
     if numbers["modified"]:

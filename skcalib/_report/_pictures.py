@@ -78,8 +78,11 @@ def reliability_picture(table, seed):
         )
     caption += " The histogram at the bottom shows the scores."
     if table.clusters is not None:
+        allowing = (
+            "intervals and the band" if display.consistency_bands_ else "intervals"
+        )
         caption += (
-            " The intervals and the band allow for clusters; a bin whose effective"
+            f" The {allowing} allow for clusters; a bin whose effective"
             " number of clusters is below 3 has no interval."
         )
     return Picture(svg, alt, caption)

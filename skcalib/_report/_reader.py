@@ -228,8 +228,8 @@ class OpenedFile:
                 hint = f" Did you mean {alike[0]!r}?"
             elif "*" in missing[0]:
                 hint = (
-                    " If there is a column for each class, combine them into one that"
-                    " names the class: df[columns].idxmax(axis=1)."
+                    " If there is a column for each class, combine these into one"
+                    " that names the class: df[columns].idxmax(axis=1)."
                 )
             elif len(header) == 1 and isinstance(self.source, CsvSource):
                 hint = (

@@ -126,7 +126,7 @@ def period_sentence(rows):
 
 def _counts(rows, key, kind):
     """Return a clause on how many groups or periods are off, fine and unclear, as in
-    "1 of 5 groups is off (north); for the other 4, the samples are
+    "1 of 5 groups is off (north); for the other 4, the data are
     inconclusive".
 
     `rows` are the dicts of the table of groups or periods; `key` is the key of a name
@@ -143,7 +143,7 @@ def _counts(rows, key, kind):
         n_fine += verdict == "fine"
         n_unclear += verdict == "cannot tell"
     if n_unclear == n:
-        return f"the samples are inconclusive for all {n} {kind}s"
+        return f"the data are inconclusive for all {n} {kind}s"
     # Pairs: how many groups have a finding, and the words for it.
     counts = []
     if off:
@@ -159,7 +159,7 @@ def _counts(rows, key, kind):
         verb = "is" if count == 1 else "are"
         clauses += f"; {count} {verb} {words}"
     if n_unclear:
-        clauses += f"; for the other {n_unclear}, the samples are inconclusive"
+        clauses += f"; for the other {n_unclear}, the data are inconclusive"
     return clauses
 
 

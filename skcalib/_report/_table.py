@@ -398,7 +398,8 @@ def _prepared(file, read, named_labels, horizon, reading):
     elif classes is not None and named_labels != (None, None):
         option = "--negative" if named_labels[0] is None else "--positive"
         raise ReportError(
-            f"{option} is for two classes, but here each class has a score: omit it."
+            f"{option} is for two classes, but here each class has a score: omit"
+            f" {option}."
         )
     return _Prepared(
         columns,

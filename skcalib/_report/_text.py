@@ -286,7 +286,7 @@ def _with_unnamed(header, rows, name, first):
                 f"line {first + 1} of {name} names {len(header)}"
                 f" column{'s' * (len(header) > 1)} ({', '.join(header[:4])}), but the"
                 f" lines after it have {len(rows[0])} values: the first line must name"
-                " all columns. Remove lines such as a title before it."
+                " all columns. Remove any lines before it, such as a title."
             )
         return header, ""
     if all(row[-1].strip() == "" for row in rows):

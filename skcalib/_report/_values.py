@@ -1,4 +1,4 @@
-"""Values of cells as numbers: decimal commas, percent signs, separators of thousands,
+"""Values of cells as numbers: decimal commas, percent signs, thousands separators,
 and lists of numbers.
 
 What fits two readings is refused, not guessed.
@@ -21,7 +21,7 @@ MISSING = (
 PERCENT_SIGNS = "percent signs"  # in a note
 _EXPONENT = r"(?:[eE][+-]?\d+)?"
 _NUMBER = re.compile(rf"[+-]?(?:\d+\.?\d*|\.\d+){_EXPONENT}|[+-]?inf(?:inity)?", re.I)
-# Separators of thousands besides comma and point: blanks of several kinds, apostrophes.
+# Thousands separators besides comma and point: blanks of several kinds, apostrophes.
 _GAP = "[ \u00a0\u202f\u2009'’]"
 _WITH_COMMA = re.compile(
     rf"(?=.*\d)[+-]?(?:\d+|[1-9]\d{{0,2}}(?:(?:\.|{_GAP})\d{{3}})+)?(?:,\d+)?{_EXPONENT}"
@@ -138,7 +138,7 @@ def _numbers_of_texts(column, name, are_whole, replaced):
         texts = [re.sub(rf"\.|{_GAP}", "", text).replace(",", ".") for text in texts]
         assigned += r'.str.replace(r"[^\d,eE+-]", "", regex=True).str.replace(",", ".")'
     elif style == "thousands":
-        notes.append("separators of thousands")
+        notes.append("thousands separators")
         texts = [re.sub(rf",|{_GAP}", "", text) for text in texts]
         assigned += r'.str.replace(r"[^\d.eE+-]", "", regex=True)'
     numbers = np.array([*map(float, texts), np.nan])[codes] / divisor

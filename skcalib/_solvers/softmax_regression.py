@@ -110,7 +110,7 @@ def fit_softmax_regression(
         )
         if penalty.min() == 0:
             message += (
-                ": without a ridge the optimum lies at infinity where classes are"
+                ": without a ridge penalty, the optimum lies at infinity if classes are"
                 " separable. A positive alpha makes it finite"
             )
         warn(f"{message}.{see('convergence')}", ConvergenceWarning)

@@ -540,7 +540,7 @@ def _hint_at_correctness(data, promise):
         warn(
             f"promise={promise!r} treats y_true as classes:"
             f" {np.count_nonzero(other_is_right):,} rows with a score below 1/2 count"
-            " as right answers, of the other class. If y_true says whether an answer"
+            " as correct answers for the other class. If y_true says whether an answer"
             " was right, use certified_abstention. If it contains classes, pass both"
             " columns of probabilities."
         )

@@ -149,7 +149,7 @@ class NetBenefit(ResultTable):
             return "at none"
         if np.all(mask) and len(self) > 1:
             return (
-                f"at every threshold from {rounded(self.thresholds[0])} to"
+                f"at all {len(self):,} thresholds from {rounded(self.thresholds[0])} to"
                 f" {rounded(self.thresholds[-1])}"
             )
         # A range begins and ends where the mask, with False at both ends, changes.
@@ -512,7 +512,8 @@ def _check_classes(n_events, total, standardize, prevalence):
     """
     if standardize and n_events == 0:
         raise ValueError(
-            "y_true has no events: a standardised net benefit divides by their share."
+            "y_true has no events: the standardised net benefit is the net benefit"
+            " divided by the event frequency, which is 0."
         )
     if prevalence is not None and not 0 < n_events < total:
         raise ValueError(

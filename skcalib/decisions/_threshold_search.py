@@ -35,7 +35,7 @@ MODEL = (
     " checked only if fitted_on= is given. In simulations of guarantees with 90 %"
     " confidence, a precision of 90 % was not reached in up to 23.2 % of data sets"
     " after Platt scaling fitted to the same samples, and in up to 47.5 % after"
-    " isotonic regression; a limit on the error rate of the answered samples was"
+    " isotonic regression; a limit on the error rate of the answers was"
     " exceeded in up to 29.2 % after vector scaling with 27 classes. Fit the"
     " recalibrator to one half of the samples, and find the threshold on the other."
 )
@@ -184,8 +184,8 @@ def threshold_by_search(
     grid = check_thresholds(thresholds)
     if start is not None and _starts_strictest(promises):
         raise ValueError(
-            f"promise={fields['promise']!r} begins at the strictest threshold: omit"
-            " start."
+            f"with promise={fields['promise']!r}, the search begins at the strictest"
+            " threshold: omit start."
         )
     # The tests start at a fixed threshold, or where the scores of other samples say, or
     # those of these samples.

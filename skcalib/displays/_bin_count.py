@@ -277,8 +277,8 @@ class BinCountDisplay(FromEstimator):
         """
         if "sample_weight" in plot_options:
             raise TypeError(
-                f"{cls.__name__} does not support sample_weight: it cross-validates"
-                " rows."
+                f"{cls.__name__} does not support sample_weight: its"
+                " cross-validation treats all rows alike."
             )
         data = check_scored_labels(
             y_true, y_proba, multiclass=multiclass, pos_label=pos_label, labels=labels

@@ -71,9 +71,10 @@ def out_of_fold(models: Mapping[str | None, Any], X: Any) -> OutOfFold:
     folds = {}
     for name, fold_of_row in fold_of_rows.items():
         if not np.array_equal(np.flatnonzero(fold_of_row >= 0), rows):
+            first_name = next(iter(fold_of_rows))
             raise ValueError(
-                f"The cross-validation of {name!r} did not test the same rows as the"
-                " first: models must be compared on the same rows."
+                f"The cross-validation of {name!r} did not test the same rows as that"
+                f" of {first_name!r}: models must be compared on the same rows."
             )
         folds[name] = fold_of_row[rows]
         probabilities[name] = np.empty((len(rows), len(classes)))

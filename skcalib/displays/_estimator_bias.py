@@ -313,8 +313,8 @@ class EstimatorBiasDisplay(FromEstimator):
             )
         if multiclass not in ("auto", "top_label"):
             raise ValueError(
-                f"multiclass must be 'auto' or 'top_label', found {multiclass!r}: it is"
-                " about one event."
+                f"multiclass must be 'auto' or 'top_label', found {multiclass!r}: this"
+                " display is for one event."
             )
         data = check_scored_labels(
             y_true, y_proba, multiclass=multiclass, pos_label=pos_label, labels=labels

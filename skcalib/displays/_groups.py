@@ -525,7 +525,7 @@ def _shown(table, value, max_groups):
     shown = np.flatnonzero(np.isfinite(estimate))
     if len(shown) == 0:
         raise ValueError(
-            f"No group has enough samples for its {value}: draw the bias, or use larger"
+            f"No group has enough samples for its {value}: plot the bias, or use larger"
             " groups."
         )
     if len(shown) > max_groups:

@@ -125,7 +125,7 @@ def named_models(models: Any, name: str | None) -> dict[str | None, Any]:
     if not isinstance(models, dict):
         return {_as_text(name): models}
     if not models:
-        raise ValueError("There is no model to draw: the dict is empty.")
+        raise ValueError("There is no model to plot: the dict is empty.")
     if name is not None:
         raise ValueError(
             f"name={name!r} is for a single model; for several models, the keys of the"

@@ -306,9 +306,9 @@ class ReliabilityDisplay(FromEstimator):
         """  # noqa: E501
         if y_proba is None:
             raise TypeError(
-                "from_predictions needs y_true and y_proba, found a"
-                f" {type(y_true).__name__}. BinStatistics, or a dict of them, are drawn"
-                " by ReliabilityDisplay.from_statistics."
+                "from_predictions needs y_true and y_proba, found"
+                f" {type(y_true).__name__}. To plot a BinStatistics, or a dict of them,"
+                " use ReliabilityDisplay.from_statistics."
             )
         maker = CurveMaker(
             binning,

@@ -118,7 +118,7 @@ class PredictionColumns:
         except (TypeError, NotImplementedError) as error:
             # The values are lists, or of a type that Arrow does not know.
             raise ValueError(
-                f"by={self.by!r}: its values cannot name groups, cast them to text."
+                f"by={self.by!r}: its values cannot name groups: cast them to text."
                 f" {error}"
             ) from error
 

@@ -33,7 +33,7 @@ def why_not_the_default(search, chosen, since=None):
         return ""
     elif chosen == UNCHANGED:
         reason = (
-            "a gain of half a standard error is enough for it (its own estimate is"
+            "it accepts any gain of at least half a standard error (it estimates"
             f" {_nats(default.gain_)}), whereas the advice requires p < 0.05"
         )
     elif is_unchanged:
@@ -63,6 +63,6 @@ def _as_good(search, chosen):
             rival = candidate
     gain, pvalue = search.evidence(chosen, rival)
     return (
-        f"{chosen.name} is simpler, and no gain of {rival.name} over it is detectable:"
+        f"{chosen.name} is simpler, and {rival.name} brings no detectable gain over it:"
         f" {_nats(gain)}, {pvalue_words(pvalue)}"
     )

@@ -409,7 +409,7 @@ class Graph(NodeWriter):
         texts = [str(group) for group in key.cases]
         if len(set(texts)) < len(texts):
             raise ValueError(
-                "The groups of a graph are strings, but two groups give the same"
+                "An ONNX graph stores groups as strings, but two groups have the same"
                 f" string: {texts}."
             )
         indices = {

@@ -68,7 +68,7 @@ def map_of_segments(maps):
     for segment, recalibrator in pairs:
         if segment is None:
             raise ValueError(
-                "The groups of a graph are strings, and none represents a missing"
+                "An ONNX graph stores groups as strings, and none represents a missing"
                 " value: omit the map for None."
             )
         n_columns = getattr(recalibrator, "_score_width", None)

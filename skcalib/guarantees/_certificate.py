@@ -566,8 +566,8 @@ def _check_problems(positives, counts, predictions):
         predicted = as_numbers(predicted, "predictions")
         if rows.ndim != 1 or predicted.shape != rows.shape:
             raise ValueError(
-                "positives, counts and predictions need one entry per bin, got shapes"
-                f" {events.shape}, {rows.shape} and {predicted.shape}."
+                "positives, counts and predictions need one entry per bin, found"
+                f" shapes {events.shape}, {rows.shape} and {predicted.shape}."
             )
         if (events % 1).any() or (rows % 1).any():
             raise ValueError(

@@ -134,7 +134,7 @@ def well_balanced_alpha(counts: ArrayLike) -> float:
     _, counts = check_frequencies(positives=0.0, counts=counts)
     if counts.ndim != 1 or not counts.sum() > 0:
         raise ValueError(
-            f"counts must be a vector with a positive sum, got shape {counts.shape},"
+            f"counts must be a vector with a positive sum, found shape {counts.shape},"
             f" sum {counts.sum()}."
         )
     if not counts.all():

@@ -416,7 +416,7 @@ def check_rows_per_bin(n_samples, n_bins, *, name="n_samples"):
     if n_samples < 2 * n_bins:
         raise ValueError(
             f"{name}={n_samples} is too small for n_bins={n_bins}: the bounds need at"
-            f" least two rows in each bin; ask for at most {n_samples // 2} bins or for"
-            f" {2 * n_bins} rows."
+            f" least two rows in each bin; ask for at most {n_samples // 2} bins, or"
+            f" use at least {2 * n_bins} rows."
         )
     return n_samples, n_bins

@@ -465,9 +465,10 @@ def _name_of(metric):
 
 
 _BASIC_WARNING = (
-    'interval="basic" mirrors bootstrap resamples at the estimate. That covers a mean,'
-    " but not an error that noise makes larger: register the metric with its error for"
-    " an interval that inverts a test (guide: A metric of your own)."
+    'interval="basic" reflects the bootstrap estimates about the estimate. This is'
+    " valid for a mean, but not for an error that noise makes larger: for an interval"
+    " by test inversion, register the metric together with the error that it estimates"
+    " (guide: A metric of your own)."
 )
 
 

@@ -130,7 +130,7 @@ class SegmentTestResult(ResultRecord):
             where = "in the data as a whole" if worst == ALL_ROWS else f"where {worst}"
             return f"No miscalibration is detectable {where} ({shown})."
         return (
-            f"No miscalibration is detectable in any of the {n} groups ({shown} of the"
+            f"No miscalibration is detectable in any of the {n} groups ({shown} for the"
             f" clearest, {worst})."
         )
 

@@ -326,8 +326,8 @@ def not_estimable(task):
     labels = task.labels
     if labels.all() or not labels.any():
         reason = (
-            "y_true has one class only: calibration slope and intercept would be"
-            " infinite."
+            "y_true has one class only: the calibration slope and intercept cannot be"
+            " estimated."
         )
         return {"intercept": reason, "slope": reason}
     logit = log_odds(task.scores)

@@ -462,9 +462,9 @@ def _test_of_residuals(error, multiclass, rows, resampling):
     """
     if error is None or error.has_interval:
         raise ValueError(
-            "This metric is computed for drawn labels, whose weights are unknown: use"
-            " weight_type={label: weight} without clusters, or a binned, cumulative or"
-            " kernel error of this library."
+            "This metric is computed for simulated labels, whose weights are unknown:"
+            " use weight_type={label: weight} without clusters, or a binned, cumulative"
+            " or kernel error of this library."
         )
     statistic = float(rows.error_value(error))
     reason = rows.reason(multiclass)

@@ -60,8 +60,8 @@ class ErrorAutocorrelation(ResultRecord):
                 f" ({words} for a factor of at most {harmless})."
             )
         return (
-            "No dependence over time that makes intervals too short by a factor of more"
-            f" than {harmless} is detectable ({words})."
+            "No dependence over time is detectable that would make intervals too short"
+            f" by a factor of more than {harmless} ({words})."
         )
 
 

@@ -39,8 +39,8 @@ _RANDOM_OUTSIDE = 0.999
 _FEWEST_IN_DENOMINATOR = 10
 _SAME_FREQUENCY = (
     "The event frequency at a given score is the same in the new samples as in the"
-    " labelled ones. A change in the mix of features alone can break this, and scores"
-    " without labels cannot show it."
+    " labelled ones. A change in the mix of features alone can violate this, and"
+    " scores without labels cannot reveal the violation."
 )
 _INDEPENDENT = "Labels of new samples are independent of each other, given the scores."
 _AT_RANDOM = (

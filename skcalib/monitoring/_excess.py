@@ -24,8 +24,8 @@ _LEAST_ROWS_A_CELL = 20
 _ONE_SCORE = 1e-13  # variance of the scores of a cell, below which they are equal
 _NO_SPREAD = 1e-9  # of sums of residuals: they are equal, but for rounding
 _NO_DIFFERENCES = (
-    "the labels of neighbouring scores are all the same, so their random variation"
-    " cannot be estimated"
+    "samples with neighbouring scores always have the same label, so the random"
+    " variation of labels cannot be estimated"
 )
 # counts of cells with more are drawn as normal: NumPy's draws end at 10^9
 _MOST_ROWS_DRAWN = 10**8

@@ -308,8 +308,9 @@ class GroupMonitors(DescribedEstimator, DefaultObjects, BaseEstimator):
         if template.average_run_length is not None:
             raise ValueError(
                 f"monitor has average_run_length={template.average_run_length!r}, and"
-                " therefore no level that several groups could share: omit it, and use"
-                " restarts=True to detect late changes sooner."
+                " therefore no level that several groups could share: omit"
+                " average_run_length, and use restarts=True to detect late changes"
+                " sooner."
             )
         if self.confidence_level is None:
             level = template.confidence_level

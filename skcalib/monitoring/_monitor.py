@@ -126,9 +126,8 @@ def alarm_words(
     if times and times[0] is not None:
         alarm, change = f"{alarm} ({times[0]})", f"{change} ({times[1]})"
     finding = f": {side}; the" if side else ": the"
-    return (
-        f"Alarm at {alarm}{level and f' ({level})'}{finding} change lies near {change}."
-    )
+    alarm += level and f" ({level})"
+    return f"Alarm at {alarm}{finding} change lies near {change}."
 
 
 class CalibrationMonitor(DescribedEstimator, BaseEstimator):
@@ -433,8 +432,8 @@ class CalibrationMonitor(DescribedEstimator, BaseEstimator):
             raise invalid("restarts", "True or False", self.restarts)
         if self.restarts and self.average_run_length is not None:
             raise ValueError(
-                "restarts=True does not apply with average_run_length, which restarts"
-                " at every row."
+                "restarts=True cannot be combined with average_run_length, with which"
+                " the monitor restarts at every row."
             )
         if self.average_run_length is None:
             self.threshold_ = 1 / (1 - self.confidence_level)

@@ -522,7 +522,7 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         if not hasattr(recalibrators[0], "certificate"):
             raise ValueError(
                 f"No certificate: {type(recalibrators[0]).__name__} has none;"
-                " UniformMassBinning has."
+                " UniformMassBinning has one."
             )
         if confidence_level is None:
             confidence_level = getattr(recalibrators[0], "confidence_level", 0.9)

@@ -324,8 +324,8 @@ class HistogramBinning(CertifiedMixin, BinnedRecalibrator):
     def _why_no_limits(self):
         if self.sample_split is not None:
             return (
-                "with sample_split the edges vary, too; without it the limits are those"
-                " of each bin's frequency"
+                "with sample_split the edges vary, too; without it, the limits are"
+                " those of the event frequency in each bin"
             )
         return super()._why_no_limits()
 

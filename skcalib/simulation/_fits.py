@@ -170,7 +170,7 @@ def fit_score_distribution(
         if scores.min() == scores.max():
             found = f"all are {rounded(scores[0], 6)}"
         raise ValueError(
-            "scores must not be all equal, and some must lie strictly between 0 and 1,"
+            "scores must not all be equal, and some must lie strictly between 0 and 1,"
             f" for a Beta fit; {found}."
         )
     # Shares of all rows, and sums over the inner ones divided by the number of all.
@@ -274,7 +274,7 @@ def fit_calibration_curve(scores: ArrayLike, y: ArrayLike) -> CurveFits:
         raise ValueError("y has only one label: a calibration curve needs both.")
     if scores.min() == scores.max():
         raise ValueError(
-            "scores must not be all equal for a curve to be fitted: all are"
+            "scores must not all be equal: no curve can be fitted if all are"
             f" {scores[0]:g}."
         )
     labels = codes == 1
