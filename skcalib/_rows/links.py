@@ -209,8 +209,11 @@ def rounded(scores):
     rounding both are equal, as they must be for a map that is a step function.
     """
     scores = np.array(scores, dtype=np.float64)
-    is_subnormal = (np.abs(scores) < _SMALLEST_NORMAL) & (scores != 0)
-    if is_subnormal.any():
+    sizes = np.abs(scores)
+    is_subnormal = None
+    if sizes.min(initial=np.inf) < _SMALLEST_NORMAL:  # 0, or a subnormal number
+        is_subnormal = (sizes < _SMALLEST_NORMAL) & (sizes != 0)
+    if is_subnormal is not None and is_subnormal.any():
         # Subnormal numbers have fewer digits, so that the bits below do not apply.
         scores[is_subnormal] = _rounded_digits(scores[is_subnormal])
         scores[~is_subnormal] = rounded(scores[~is_subnormal])
@@ -219,9 +222,10 @@ def rounded(scores):
     # bits are set to 0. If the last kept digit is even, one bit less than half is
     # added: so a tie is rounded to the even digit.
     bits = scores.view(np.int64)
-    is_odd = (bits >> _DROPPED) & 1
-    bits += is_odd
-    bits += (1 << (_DROPPED - 1)) - 1
+    added = bits >> _DROPPED
+    added &= 1  # whether the last kept digit is odd
+    added += (1 << (_DROPPED - 1)) - 1
+    bits += added
     bits &= -(1 << _DROPPED)
     return scores
 

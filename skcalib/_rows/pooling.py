@@ -1,7 +1,6 @@
 """Several probability forecasts of the same rows, pooled as one."""
 
 import numpy as np
-from scipy.special import expit
 
 from skcalib._rows.links import (
     PROBABILITY_CLIP,
@@ -54,14 +53,18 @@ def geometric_pool(forecasts, exponent=1.0):
     if forecasts[0].shape[1] == 2:
         log_odds = _sum_of_log_odds(forecasts)
         log_odds *= exponent / n_forecasts
+        odds = np.exp(log_odds, out=log_odds)
         pooled = np.empty(forecasts[0].shape)
-        expit(-log_odds, out=pooled[:, 0])
-        expit(log_odds, out=pooled[:, 1])
+        np.divide(1, 1 + odds, out=pooled[:, 0])
+        np.multiply(odds, pooled[:, 0], out=pooled[:, 1])
         np.clip(pooled, PROBABILITY_CLIP, 1 - PROBABILITY_CLIP, out=pooled)
     else:
         mean_log = sum(log_probability(forecast) for forecast in forecasts)
         pooled = row_softmax(exponent / n_forecasts * mean_log)
-    summed = sum(forecasts)
+    first, *others = forecasts
+    summed = first.copy()
+    for forecast in others:
+        summed += forecast
     mean_total = row_sums(np, summed) / n_forecasts
     is_unnormalised = np.abs(mean_total - 1) >= _ROUNDING
     if is_unnormalised.any():

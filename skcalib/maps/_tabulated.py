@@ -203,8 +203,7 @@ class Tabulated(OneValueOf):
         values = rows(self.of)
         # 1. Log-odds. Rows that the table lacks get some number, replaced at the end.
         z, is_outside = self._log_odds(values)
-        has_outside = is_outside.any()
-        if has_outside:
+        if is_outside is not None:
             z[is_outside] = 0.0
         # 2. The piece of each row, and the place inside of it, from 0 to 1.
         place = np.multiply(z, _CELLS / (2 * _END), out=z)
@@ -226,26 +225,34 @@ class Tabulated(OneValueOf):
             minus_log_odds *= place
             minus_log_odds += coefficient.take(piece)
         if not self._are_all_exact:
-            is_outside |= ~self.is_exact.take(piece)
-            has_outside = is_outside.any()
+            is_inexact = ~self.is_exact.take(piece)
+            if is_outside is not None:
+                is_outside |= is_inexact
+            elif is_inexact.any():
+                is_outside = is_inexact
         odds = exponential(np, minus_log_odds)
         odds += 1.0
         probability = np.divide(1.0, odds, out=odds)[:, None]
-        if has_outside:
+        if is_outside is not None:
             probability[is_outside] = rows.at(is_outside)(self.exact)
         return probability
 
     def _log_odds(self, scores):
         """Return the log-odds (n,) of scores, (n, 2) probabilities or (n, 1) log-odds,
-        and which of them the table lacks.
+        and which of them the table lacks, or None if it has all.
         """
         if scores.shape[1] == 1:
             z = scores[:, 0].copy()
-            return z, ~(np.abs(z) < _END)
-        distance = scores[:, 0] + scores[:, 1]
-        distance -= 1.0
-        is_outside = np.abs(distance, out=distance) > _ROUNDING
-        return log_odds_of_two(scores), is_outside
+            located = z
+            low, high = -_END, _END
+        else:
+            z = log_odds_of_two(scores)
+            located = scores[:, 0] + scores[:, 1]
+            low, high = 1.0 - _ROUNDING, 1.0 + _ROUNDING
+        # Two passes, of which mostly nothing else follows.
+        if len(z) == 0 or (located.min() > low and located.max() < high):
+            return z, None
+        return z, ~((located > low) & (located < high))
 
     @cached_property
     def _columns(self):
