@@ -15,6 +15,11 @@ SUMS |= dict(weighted_score_squared=2, weighted_score_label=1, weight_squared=2)
 _COUNT, _WEIGHT, _SCORE, _LABEL, _SCORE_SQUARED, _SCORE_LABEL, _WEIGHT_SQUARED = range(
     len(SUMS)
 )
+# By the highest power of the scores that is summed, the rows of sums of higher ones.
+_ABOVE = [
+    [row for row, power in enumerate(SUMS.values()) if power > moments]
+    for moments in (0, 1)
+]
 
 
 def bin_sums(scores, labels, edges, sample_weight, moments, is_ordered):
@@ -28,21 +33,20 @@ def bin_sums(scores, labels, edges, sample_weight, moments, is_ordered):
     for rows in row_blocks(len(scores), at_least=4 * len(edges)):
         block = scores[rows].astype(np.float64, copy=False)
         weight = taken(sample_weight, rows)
-        # Each of the three functions adds the same sums. Where rows are in order,
-        # `_add_runs` takes a third of the time of `_add`.
+        # Each of the three functions makes the same sums. Where rows are in order,
+        # `_of_runs` takes a third of the time of `_by_bin`.
         if is_ordered:
-            _add_runs(sums, block, labels[rows], edges, weight, moments)
+            sums += _of_runs(block, labels[rows], edges, weight, moments)
         elif weight is None and _most_are_lowest(block, edges):
-            _add_above_lowest(sums, lookup, block, labels[rows], edges[1], moments)
+            sums += _above_lowest(lookup, block, labels[rows], edges, moments)
         else:
-            _add(sums, lookup(block), block, labels[rows], weight, moments)
+            n_bins = sums.shape[1]
+            sums += _by_bin(lookup(block), n_bins, block, labels[rows], weight, moments)
     if sample_weight is None:
         sums[_WEIGHT_SQUARED] = sums[_COUNT]
-    by_name = dict(zip(SUMS, sums, strict=True))
     if moments < 2:
-        for name, power in SUMS.items():
-            if power > moments:
-                by_name[name].fill(np.nan)
+        sums[_ABOVE[moments]] = np.nan
+    by_name = dict(zip(SUMS, sums, strict=True))
     by_name["count"] = sums[_COUNT].astype(np.int64)
     return by_name
 
@@ -53,25 +57,22 @@ def _most_are_lowest(scores, edges):
     return 2 * np.count_nonzero(first > edges[1]) < len(first)
 
 
-def _add(sums, bins, scores, labels, sample_weight, moments):
-    """Add the sums of a block of rows to `sums` (n_sums, n_bins), in place; its row
-    `_COUNT` holds the counts, and so on.
+def _by_bin(bins, n_bins, scores, labels, sample_weight, moments):
+    """Return the sums (n_sums, n_bins) of a block of rows: its row `_COUNT` holds the
+    counts, and so on.
 
     `bins` (n,), the bin of each row, is overwritten; `moments` is the highest power of
     the scores that is summed.
     """
-    n_bins = sums.shape[1]
+    sums = np.zeros((len(SUMS), n_bins))
     weighted_score = scores
     if moments and sample_weight is not None:
         weighted_score = scores * sample_weight
     if moments > 1:
-        sums[_SCORE_SQUARED] += np.bincount(
-            bins, weights=weighted_score * scores, minlength=n_bins
-        )
+        squares = weighted_score * scores
+        sums[_SCORE_SQUARED] = np.bincount(bins, squares, n_bins)
         if sample_weight is not None:
-            sums[_WEIGHT_SQUARED] += np.bincount(
-                bins, weights=sample_weight**2, minlength=n_bins
-            )
+            sums[_WEIGHT_SQUARED] = np.bincount(bins, sample_weight**2, n_bins)
     # One pass gives the sums by bin and label: rows of bin k have the number 2 k
     # without the event, and 2 k + 1 with it. It is computed in the memory of `bins`.
     bin_and_label = bins
@@ -82,35 +83,32 @@ def _add(sums, bins, scores, labels, sample_weight, moments):
         """Return the sums (n_bins,) of values (n,), or the counts for None: of all
         rows, and of those with the event.
         """
-        sums = np.bincount(bin_and_label, weights=values, minlength=2 * n_bins)
-        return sums[::2] + sums[1::2], sums[1::2]
+        by_label = np.bincount(bin_and_label, values, 2 * n_bins)
+        of_event = by_label[1::2]
+        return by_label[::2] + of_event, of_event
 
-    count, n_events = sums_by_label(None)
-    sums[_COUNT] += count
+    sums[_COUNT], n_events = sums_by_label(None)
     if sample_weight is None:
-        sums[_WEIGHT] += count
-        sums[_LABEL] += n_events
+        sums[_WEIGHT] = sums[_COUNT]
+        sums[_LABEL] = n_events
     else:
-        weight, weight_of_events = sums_by_label(sample_weight)
-        sums[_WEIGHT] += weight
-        sums[_LABEL] += weight_of_events
+        sums[_WEIGHT], sums[_LABEL] = sums_by_label(sample_weight)
     if moments:
-        score, score_of_events = sums_by_label(weighted_score)
-        sums[_SCORE] += score
-        sums[_SCORE_LABEL] += score_of_events
+        sums[_SCORE], sums[_SCORE_LABEL] = sums_by_label(weighted_score)
+    return sums
 
 
-def _add_above_lowest(sums, lookup, scores, labels, edge, moments):
-    """`_add` for rows without weights, most of which lie in the lowest bin, up to
-    `edge`: only those above it are looked up. It takes half the time with 1,000
-    classes, of which most scores are next to 0.
+def _above_lowest(lookup, scores, labels, edges, moments):
+    """`_by_bin` for rows without weights, most of which lie in the lowest bin: only
+    those above it are looked up. It takes half the time with 1,000 classes, of which
+    most scores are next to 0.
     """
-    is_above = scores > edge
+    is_above = scores > edges[1]
     above = np.flatnonzero(is_above)
     events_below = np.flatnonzero(labels & ~is_above)
-    _add(
-        sums,
+    sums = _by_bin(
         lookup(scores[above]),
+        len(edges) - 1,
         scores[above],
         labels[above],
         sample_weight=None,
@@ -122,24 +120,24 @@ def _add_above_lowest(sums, lookup, scores, labels, edge, moments):
     sums[_SCORE, 0] += score_below.sum()
     sums[_SCORE_LABEL, 0] += score_below[events_below].sum()
     sums[_SCORE_SQUARED, 0] += score_below @ score_below
+    return sums
 
 
-def _add_runs(sums, scores, labels, edges, sample_weight, moments):
-    """Add the sums of a block of rows whose scores are in order; for the arguments see
-    `_add`.
-
-    A bin is a run of such rows, so that each sum is one pass of `np.add.reduceat`.
+def _of_runs(scores, labels, edges, sample_weight, moments):
+    """`_by_bin` for rows whose scores are in order: a bin is a run of such rows, and
+    each sum is one pass of `np.add.reduceat`.
     """
     # `bounds` holds the position at which each bin begins, and last that of the end.
     bounds = np.zeros(len(edges), dtype=np.intp)
-    bounds[1:-1] = np.searchsorted(scores, edges[1:-1], side="right")
+    bounds[1:-1] = scores.searchsorted(edges[1:-1], side="right")
     bounds[-1] = len(scores)
     count = bounds[1:] - bounds[:-1]
-    sums[_COUNT] += count
+    sums = np.zeros((len(SUMS), len(count)))
+    sums[_COUNT] = count
     # What each row adds, (n,), by the number of the sum; the counts are known already.
     terms = {}
     if sample_weight is None:
-        sums[_WEIGHT] += count
+        sums[_WEIGHT] = count
         terms[_LABEL] = labels.astype(np.float64)
         weighted_score = scores
     else:
@@ -156,10 +154,11 @@ def _add_runs(sums, scores, labels, edges, sample_weight, moments):
         if sample_weight is not None:
             terms[_WEIGHT_SQUARED] = sample_weight**2
     # `reduceat` has no empty run, so the bins without rows are left out.
-    if count.all():
-        filled = slice(None)
-    else:
+    starts = bounds[:-1]
+    filled = slice(None)
+    if np.count_nonzero(count) < len(count):
         filled = count > 0
-    starts = bounds[:-1][filled]
+        starts = starts[filled]
     for number, term in terms.items():
-        sums[number, filled] += np.add.reduceat(term, starts)
+        sums[number, filled] = np.add.reduceat(term, starts)
+    return sums

@@ -130,9 +130,9 @@ def check_rows_or_bins(
     `drop` says whether rows of weight zero are left out, and `multilabel` whether
     `y_true` (n, L) may hold several labels per row.
     """
-    options = {"sample_weight": sample_weight, "pos_label": pos_label, "labels": labels}
     if isinstance(y_true, (ScoredLabels, BinnedTask)):  # validated before
         return y_true
+    options = {"sample_weight": sample_weight, "pos_label": pos_label, "labels": labels}
     if not isinstance(y_true, BinStatistics):
         return check_scored_labels(
             y_true,

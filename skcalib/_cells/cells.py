@@ -83,7 +83,7 @@ class CellSums:
         """Return the weighted mean (m,) for the weighted sum of each cell; the midpoint
         of an empty bin.
         """
-        if self.weight.all():
+        if np.count_nonzero(self.weight) == len(self.weight):
             return total / self.weight
         mean = self.midpoint  # a new array, overwritten where the bin holds rows
         return np.divide(total, self.weight, out=mean, where=self.weight > 0)

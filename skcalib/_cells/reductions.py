@@ -23,6 +23,9 @@ def binary_tasks(data, multiclass, *, pooled=False):
         yield data
         return
     kind = resolve_multiclass(multiclass, data, pooled=pooled)
+    if kind == "binary":
+        yield _row_task(data.scores, data.labels, data)
+        return
     is_on_device = isinstance(data.scores, DeviceScores)
     if is_on_device and not _vary(data.label_weights):
         if kind == "marginal":

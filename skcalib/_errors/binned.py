@@ -46,11 +46,10 @@ class BinnedError(CalibrationError):
 
     def __post_init__(self):
         norm = check_norm(self.norm, method=self.method, squared=self.squared)
-        self._set(
-            norm=norm,
-            method=resolved_method(self.method, norm),
-            binning=check_binning(self.binning, self._default_binning()),
-        )
+        binning = self.binning
+        if not isinstance(binning, BaseBinning):
+            binning = check_binning(binning, self._default_binning())
+        self._set(norm=norm, method=resolved_method(self.method, norm), binning=binning)
 
     def _default_binning(self):
         """Return the bins that a `binning` of None stands for."""
@@ -110,12 +109,7 @@ class BinnedError(CalibrationError):
         """Return the `ErrorPower` of a method that needs the sums of bins alone, for
         the `Cells` of bins.
         """
-        powers = {
-            "plugin": PluginPower,
-            "debiased": DebiasedPower,
-            "unbiased": UnbiasedPower,
-        }
-        return powers[self.method](cells, norm=self.norm)
+        return _POWERS[self.method](cells, norm=self.norm)
 
     def from_power(self, power):
         """Return the error for its p-th power: the p-th root, or with `squared` the
@@ -249,12 +243,11 @@ class DebiasedPower(PluginPower):
         # The number of rows of each bin, (m,), from which the variance of its event
         # frequency follows. It is at least 2, because it is reduced by 1 and divided
         # by; a bin with fewer rows does not count: its share of the weight is set to 0.
-        has_two_rows = cells.weight >= 2
-        self.n_rows = np.where(has_two_rows, cells.weight, 2)
+        self.n_rows = np.maximum(cells.weight, 2)
         if cells.trials is not None:
             # With importance weights, the number of trials that the rows are worth.
             self.n_rows = np.maximum(cells.trials, 2)
-        self.usable_share = np.where(has_two_rows, self.share, 0)
+        self.usable_share = self.share * (cells.weight >= 2)
         # The variance of each event frequency where it is known directly, else None.
         self.noise = cells.noise
         self.is_sum_of_squares = norm == 2
@@ -297,14 +290,15 @@ class UnbiasedPower(DebiasedPower):
     calibrated ones do.
     """
 
-    def __init__(self, cells, *, norm):
-        super().__init__(cells, norm=norm)
-        self.score_variance = cells.score_variance  # within each bin, (m,)
+    @cached_property
+    def score_variance(self):
+        """Variance of the scores within each bin, (m,)."""
+        return self.cells.score_variance
 
     @property
     def observed_of_bins(self):
         """The squared errors (m,) of the observed labels in the bins."""
-        return self._unbiased(self.cells.event_frequency, self.cells.residual_variance)
+        return self._unbiased(self.cells.deviation, self.cells.residual_variance)
 
     @property
     def observed(self):
@@ -316,14 +310,22 @@ class UnbiasedPower(DebiasedPower):
         (..., m), for event frequencies (..., m) of drawn labels.
         """
         residual_variance = frequency * (1 - frequency) - self.score_variance
-        return self._unbiased(frequency, residual_variance)
+        return self._unbiased(frequency - self.scores, np.maximum(residual_variance, 0))
 
-    def _unbiased(self, frequency, residual_variance):
+    def _unbiased(self, gap, residual_variance):
         """Return the squared gaps less the variances of the mean residuals (..., m)."""
         noise = self.noise
         if noise is None:
-            noise = np.maximum(residual_variance, 0) / (self.n_rows - 1)
-        return (frequency - self.scores) ** 2 - noise
+            noise = residual_variance / (self.n_rows - 1)
+        return gap**2 - noise
+
+
+# The power of each method that needs the sums of bins alone.
+_POWERS = {
+    "plugin": PluginPower,
+    "debiased": DebiasedPower,
+    "unbiased": UnbiasedPower,
+}
 
 
 class JoinedPowers:
@@ -550,7 +552,7 @@ def has_thin_bins(statistics):
 def _thin_share(statistics):
     """Return the share of the weight in bins with fewer than two rows."""
     is_thin = statistics.weight < 2
-    if not is_thin.any():
+    if np.count_nonzero(is_thin) == 0:
         return 0.0
     return statistics.share[is_thin].sum()
 

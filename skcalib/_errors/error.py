@@ -6,7 +6,6 @@ are combined (`ClassPowers`).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -80,14 +79,11 @@ class ErrorPower:
         self.norm = resolve_norm(norm)
         self.weight = cells.weight
         self.scores = cells.mean_score
-
-    @cached_property
-    def share(self):
-        """Share of the total weight in each cell (m,)."""
         if self.weight is None:
-            n_rows = len(self.scores)
-            return np.full(n_rows, 1 / n_rows)
-        return self.weight / self.weight.sum()
+            n_cells = len(self.scores)
+            self.share = np.full(n_cells, 1 / n_cells)
+        else:
+            self.share = self.weight / self.weight.sum()
 
     def power(self, frequency: np.ndarray) -> np.ndarray:
         """Return the powers of the error for event frequencies of the cells.
@@ -372,12 +368,12 @@ def error_root(power, norm):
     """
     # A negative power is that of a debiased error and counts as 0. A power of 0 may
     # have underflowed.
-    is_negative = power < 0
-    is_in_range = (power > _SMALLEST_POWER) & (power < np.inf)
-    if _LARGE_NORM < norm < np.inf and not np.all(is_negative | is_in_range):
-        raise ValueError(
-            f"norm={norm} underflows for errors this small: use norm=np.inf."
-        )
+    if _LARGE_NORM < norm < np.inf:
+        is_in_range = (power > _SMALLEST_POWER) & (power < np.inf)
+        if not np.all(is_in_range | (power < 0)):
+            raise ValueError(
+                f"norm={norm} underflows for errors this small: use norm=np.inf."
+            )
     power = np.maximum(power, 0.0)
     if norm == np.inf:
         return power

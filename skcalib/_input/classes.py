@@ -98,8 +98,7 @@ def positive_class(y_true, n_columns, pos_label, labels):
         positive = zero_one(y_true)
         # Of 0 and 1, which name both classes, one alone may occur.
         if positive is not None:
-            classes = np.array([False, True] if is_boolean else [0, 1])
-            return positive, classes, n_columns - 1
+            return positive, zero_one_classes(y_true.dtype), n_columns - 1
     if is_boolean:
         labels = [False, True]
     if labels is not None:
@@ -238,17 +237,21 @@ def zero_one(y):
     positive = np.empty(len(y), dtype=bool)
     for rows in row_blocks(len(y)):
         block = y[rows]
-        is_one = positive[rows]  # a view
-        np.equal(block, 1, out=is_one)
-        if y.dtype.kind == "f":
+        is_one = np.equal(block, 1, out=positive[rows])  # a view
+        # As unsigned integers, negative numbers are large.
+        if y.dtype.kind != "f":
+            has_other = block.view(f"u{block.itemsize}").max() > 1
+        else:
             n_zero_or_one = np.count_nonzero(is_one) + np.count_nonzero(block == 0)
             has_other = n_zero_or_one < len(block)
-        else:
-            # As unsigned integers, negative numbers are large.
-            has_other = block.view(f"u{block.itemsize}").max() > 1
         if has_other:
             return None
     return positive
+
+
+def zero_one_classes(dtype):
+    """Return the classes (negative, positive) of labels of a type that are 0 and 1."""
+    return np.array([False, True] if dtype.kind == "b" else [0, 1])
 
 
 def _as_codes(positive):

@@ -52,9 +52,7 @@ def several_labels_shape(y_true):
     Such labels are scikit-learn's "multilabel-indicator" target. A single column counts
     as a vector.
     """
-    if sparse.issparse(y_true):
-        shape = y_true.shape
-    elif isinstance(y_true, (list, tuple)):
+    if isinstance(y_true, (list, tuple)):
         first = y_true[0] if len(y_true) else None
         if np.ndim(first) != 1 or isinstance(first, (str, bytes)):
             return None

@@ -19,6 +19,7 @@ from skcalib._input.classes import (
     reordered,
     with_counted_labels,
     zero_one,
+    zero_one_classes,
 )
 from skcalib._input.device_scores import device_scores
 from skcalib._input.label_weights import LabelWeights
@@ -32,6 +33,7 @@ from skcalib._input.scores import (
     check_scores,
     checked_probabilities,
     drop_zero_weight,
+    is_probability_vector,
     refuse_swapped,
     score_matrix,
 )
@@ -42,6 +44,7 @@ from skcalib._input.several_labels import (
 from skcalib._input.tensors import as_array, column_names, refuse_repeated_names
 from skcalib._input.warn import warn
 
+_WHOLE_NUMBERS = "?bhilqBHILQ"  # types of NumPy: booleans and integers
 _FEW_ROWS = 10  # with fewer, scores of only 0 and 1 give no warning
 
 
@@ -131,6 +134,10 @@ def check_scored_labels(
             f" {type(y_true).__name__}. This function needs the score and the label of"
             " each row, but a BinStatistics contains only sums by bin."
         )
+    if sample_weight is None and pos_label is None and labels is None:
+        data = _usual_rows(y_true, y_proba)
+        if data is not None:
+            return data
     # Indices can differ only between two arguments that have one.
     if type(y_true) is not np.ndarray or sample_weight is not None:
         hint_at_two_indices(y_true=y_true, y_proba=y_proba, sample_weight=sample_weight)
@@ -160,6 +167,22 @@ def check_scored_labels(
     if drop and data.sample_weight is not None and data.sample_weight.min() <= 0:
         return data.at(data.kept)
     return data
+
+
+def _usual_rows(y_true, y_proba):
+    """Return the `ScoredLabels` of the most usual input: one probability of a row and
+    the label 0 or 1, both as arrays of NumPy that need no change. None for any other
+    input, be it valid or not: `check_scored_labels` then looks at it step by step.
+    """
+    is_vector = type(y_true) is np.ndarray and y_true.ndim == 1
+    if not is_vector or y_true.dtype.char not in _WHOLE_NUMBERS:
+        return None
+    if not is_probability_vector(y_proba) or len(y_proba) != len(y_true):
+        return None
+    is_event = zero_one(y_true)
+    if is_event is None:
+        return None
+    return ScoredLabels(y_proba, is_event, None, zero_one_classes(y_true.dtype))
 
 
 def _one_label_per_row(y_true, y_proba, multiclass, sample_weight, pos_label, labels):

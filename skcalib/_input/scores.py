@@ -188,6 +188,21 @@ def checked_probabilities(scores, given_type, *, name, rows_sum_to_one, predict_
     return normalized, predicted, largest
 
 
+def is_probability_vector(scores):
+    """Return whether scores are an array (n,) of NumPy, of single or double precision,
+    all of which are probabilities and no -0: `checked_scores` would change their shape
+    alone.
+    """
+    return (
+        type(scores) is np.ndarray
+        and scores.ndim == 1
+        and len(scores) > 0
+        and scores.dtype.char in "fd"
+        and scores.dtype.isnative
+        and bool(inside_unit_interval(scores))
+    )
+
+
 def score_matrix(scores, name):
     """Return `scores` as float32 or float64 of shape (n, C), and the name of the type
     that they had. Their values are checked by `checked_probabilities`.

@@ -30,16 +30,19 @@ def in_order(scores):
     # A few scores are looked at first: if there is no order, they mostly show it.
     n_rows = len(scores)
     for end in (min(64, n_rows), n_rows):
-        if end > 1 and not (scores[: end - 1] <= scores[1:end]).all():
-            return False
+        if end > 1:
+            is_rising = scores[: end - 1] <= scores[1:end]
+            if np.count_nonzero(is_rising) < end - 1:
+                return False
     return True
 
 
 def first_rows(ordered):
     """Return the first position of each distinct score among sorted scores."""
-    is_first = np.ones(len(ordered), dtype=bool)
+    is_first = np.empty(len(ordered), dtype=bool)
+    is_first[:1] = True
     np.not_equal(ordered[1:], ordered[:-1], out=is_first[1:])
-    return np.flatnonzero(is_first)
+    return is_first.nonzero()[0]
 
 
 def sorted_scores(scores):
@@ -60,14 +63,13 @@ def sorted_rows(scores, labels):
         order = np.lexsort((labels, scores))
         return scores[order], labels[order]
     keys = scores.view(bits) << 1
-    for rows in row_blocks(len(keys)):
-        keys[rows] |= labels[rows]
+    keys |= labels
     keys.sort()
-    # The last bit is the label; shifted back, the others are the score.
+    # The last bit is the label; shifted back, the others are the score. NumPy converts
+    # 0 and 1 to booleans in small buffers, without another array of integers.
     sorted_labels = np.empty(len(keys), dtype=bool)
-    for rows in row_blocks(len(keys)):
-        np.not_equal(keys[rows] & 1, 0, out=sorted_labels[rows])
-        keys[rows] >>= 1
+    np.bitwise_and(keys, 1, out=sorted_labels, casting="unsafe")
+    keys >>= 1
     return keys.view(scores.dtype), sorted_labels
 
 

@@ -118,7 +118,8 @@ class BaseBinning(DescribedEstimator, DefaultObjects, BaseEstimator):
         edges[0], edges[-1] = support
         # The first bin may be a point: scores of exactly 0 that are kept apart from
         # those just above.
-        if not (edges[0] <= edges[1] and (edges[1:-1] < edges[2:]).all()):
+        n_rising = np.count_nonzero(edges[1:-1] < edges[2:])
+        if not edges[0] <= edges[1] or n_rising < len(edges) - 2:
             raise ValueError(
                 f"{type(self).__name__} must return increasing edges, found"
                 f" {edges.tolist()}."
@@ -224,24 +225,28 @@ def edges_above(ordered, last_of_bin):
     Equal scores are not separated. The largest score has no next one, and no inner edge
     above it.
     """
-    lower = ordered[last_of_bin]
-    lower = lower[first_rows(lower)]
-    # "right" counts the scores up to `lower`: the position of the next larger score.
-    next_position = np.searchsorted(ordered, lower, side="right")
-    has_next = next_position < len(ordered)
-    return edges_between(lower[has_next], ordered[next_position[has_next]])
+    # "right" counts the scores up to the last of a bin: the position of the next larger
+    # score.
+    above = ordered.searchsorted(ordered[last_of_bin], side="right")
+    above = above[first_rows(above)]
+    above = above[above < len(ordered)]
+    return edges_between(ordered[above - 1], ordered[above])
 
 
 def edges_between(lower, upper):
     """Return the edges (m + 2,) on [0, 1] that cut between m pairs of neighbouring
     scores: their midpoints, which belong to the lower score's bin.
     """
-    lower = lower.astype(np.float64)
-    upper = upper.astype(np.float64)
+    lower = lower.astype(np.float64, copy=False)
+    upper = upper.astype(np.float64, copy=False)
+    edges = np.empty(len(lower) + 2)
+    edges[0] = 0
+    edges[-1] = 1
     # The midpoint of adjacent floats can round up to the upper one, which would change
     # its bin.
-    middle = np.minimum(lower + (upper - lower) / 2, np.nextafter(upper, -np.inf))
-    return np.concatenate(([0.0], middle, [1.0]))
+    middle = lower + (upper - lower) / 2
+    np.minimum(middle, np.nextafter(upper, -np.inf), out=edges[1:-1])
+    return edges
 
 
 # Number of cells of equal width: a power of two, so that the product with a score is

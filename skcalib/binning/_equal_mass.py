@@ -78,22 +78,24 @@ class EqualMass(BaseBinning):
         """
         is_weighted = sample_weight is not None
         n_bins = self._n_bins_for(len(scores), sample_weight)
-        find_cuts = partial(equal_mass_cuts, n_bins=n_bins)
-        is_sorted = in_order(scores)
-        if not is_sorted and counting_pays(scores, find_cuts, is_weighted=is_weighted):
-            # Of many rows only the scores near the cuts are sorted. `weight_up_to` has
-            # the weight of all rows up to each of them.
-            near, weight_up_to = scores_near(scores, sample_weight, find_cuts)
-            return edges_above(near, find_cuts(weight_up_to))
-        if not is_weighted:
+        if not in_order(scores):
+            find_cuts = partial(equal_mass_cuts, n_bins=n_bins)
+            if counting_pays(scores, find_cuts, is_weighted=is_weighted):
+                # Of many rows only the scores near the cuts are sorted. `weight_up_to`
+                # has the weight of all rows up to each of them.
+                near, weight_up_to = scores_near(scores, sample_weight, find_cuts)
+                return edges_above(near, find_cuts(weight_up_to))
+            if is_weighted:
+                order = np.argsort(scores)
+                scores = scores[order]
+                sample_weight = sample_weight[order]
+            else:
+                scores = np.sort(scores)
+        if is_weighted:
+            last_of_bin = equal_mass_cuts(np.cumsum(sample_weight), n_bins)
+        else:
             last_of_bin = last_ranks(len(scores), n_bins) - 1  # ranks begin at 1
-            ordered = scores if is_sorted else np.sort(scores)
-            return edges_above(ordered, last_of_bin)
-        if not is_sorted:
-            order = np.argsort(scores)
-            scores = scores[order]
-            sample_weight = sample_weight[order]
-        return edges_above(scores, find_cuts(np.cumsum(sample_weight)))
+        return edges_above(scores, last_of_bin)
 
 
 def equal_mass_cuts(cumulative, n_bins):
