@@ -547,7 +547,8 @@ class RecalibratedClassifierCV(ClassifierMixin, ParameterHints, ClassifierWrappe
 class _PairFitter(NamedTuple):
     """Fits pairs of a classifier and a recalibrator of its held-out scores.
 
-    `recalibrator` is fitted to the scores of a single fold or of a single classifier,
+    `fitter` fits clones of the classifier to samples that it holds. `recalibrator` is
+    fitted to the scores of a single fold or of a single classifier,
     `shared_recalibrator` to the scores from the classifiers of all folds. Both are
     unfitted; clones of them are fitted. `design` holds the weights and the clusters.
     """
@@ -686,6 +687,8 @@ class _PairFitter(NamedTuple):
 class RecalibratedModel(NamedTuple):
     """A fitted classifier and the recalibrator of its scores.
 
+    `response_method` names the method of the classifier that gives the scores, and
+    `classes` (n_classes,) are the labels of the columns of probabilities.
     `feature_keys` are the names or positions of the columns of X that the recalibrator
     takes beside the scores.
     """

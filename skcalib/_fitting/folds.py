@@ -30,8 +30,8 @@ _EDGE = 0.2718
 
 
 class Fold(NamedTuple):
-    """Rows to fit to and rows to predict, with their weights (None where every row
-    counts once).
+    """The indices of the rows to fit to, `train` (n_train,), and of those to predict,
+    `test` (n_test,), each with its weights, or None where every row counts once.
     """
 
     train: np.ndarray
@@ -107,7 +107,7 @@ def cross_validation_folds(
             cv or 5,
             _few_columns_off_device(scores),
             as_array(codes)[0],
-            _off_device(sample_weight),
+            None if sample_weight is None else as_array(sample_weight)[0],
             input,
             stratified,
             seed,
@@ -318,13 +318,6 @@ def _split_lone_classes(fold_of_copy, codes, n_folds):
     # the first copy of each class whose copies are all in one fold
     moved = by_class[first_of_class[lowest == highest]]
     fold_of_copy[moved] = (fold_of_copy[moved] + 1) % n_folds
-
-
-def _off_device(sample_weight):
-    """Return weights (n,), or None, as NumPy's."""
-    if sample_weight is None:
-        return None
-    return as_array(sample_weight)[0]
 
 
 def _few_columns_off_device(scores):

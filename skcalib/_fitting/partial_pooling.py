@@ -25,8 +25,8 @@ _LEAST_BLOCK = 500  # rows of all classes that are left out at a time
 
 
 class ClassProblems(NamedTuple):
-    """The binary problems of K classes, one against the rest: log-odds and labels (K,
-    n), weights (n,) or None.
+    """The binary problems of K classes, one against the rest: `log_odds` and `labels`
+    (K, n), and `sample_weight` (n,) or None.
 
     Where classes are impossible in some rows, weights are (K, n), and 0 there.
     """

@@ -19,8 +19,8 @@ _ADDED_TO_DIAGONAL = 1e-10
 
 
 class SideFeatures(NamedTuple):
-    """The standardised features of the rows of a fit, (n, d), with the mean and the
-    standard deviation (d,) of each; the deviation of a constant is infinite, so that
+    """The standardised features of the rows of a fit, `values` (n, d), with the `mean`
+    and the standard `deviation` (d,) of each; that of a constant is infinite, so that
     its feature is 0.
     """
 

@@ -238,6 +238,15 @@ class _PredictedClassLosses:
     """The log-loss of the samples of each predicted class as a function of its inverse
     temperature.
 
+    Parameters
+    ----------
+    logits : array of shape (n, n_classes)
+        Logits of NumPy, or a tensor.
+    codes : array of int, shape (n,)
+        Column of each label's class.
+    sample_weight : array of shape (n,) or None
+        Weights.
+
     Attributes
     ----------
     predicted : array of int, shape (n,)
@@ -247,7 +256,6 @@ class _PredictedClassLosses:
     """
 
     def __init__(self, logits, codes, sample_weight):
-        # logits (n, K), and for each row its class, weight and predicted class, (n,)
         self.logits = logits
         self.codes = codes
         xp = namespace_of(logits)

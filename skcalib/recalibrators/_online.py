@@ -247,7 +247,9 @@ class OnlineRecalibrator(ProbabilityTransformer):
         self : OnlineRecalibrator
             The recalibrator, which has learned from the batch.
         """
-        return self._learn(X, y, classes, sample_weight, reset=not self._has_learned)
+        return self._learn(
+            X, y, classes, sample_weight, reset=not hasattr(self, "n_rows_")
+        )
 
     def predict_proba(self, X: ArrayLike) -> np.ndarray:
         """Return the forecasts of the current state.
@@ -301,10 +303,6 @@ class OnlineRecalibrator(ProbabilityTransformer):
     def _member_names(self):
         """Return the names of the members: "fixed" only with a fitted recalibrator."""
         return _MEMBERS[self.recalibrator is not None]
-
-    @property
-    def _has_learned(self):
-        return hasattr(self, "n_rows_")
 
     def _learn(self, X, y, classes, sample_weight, *, reset):
         """Learn from a batch of samples; return self.

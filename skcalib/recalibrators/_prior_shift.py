@@ -254,14 +254,10 @@ class PriorShift(LogitRecalibrator):
 
     def _map(self, logits):
         """Return the node of the probabilities from that of the logits."""
-        return class_probabilities(Scaled(logits, 1.0, self._log_ratios))
-
-    @property
-    def _log_ratios(self):
-        """Logarithms of target over training frequency (n_classes,)."""
         # a class that the target population lacks has a finite logarithm, far below
         target = np.maximum(self.target_prior_, np.finfo(np.float64).tiny)
-        return np.log(target) - np.log(self.train_prior_)
+        log_ratios = np.log(target) - np.log(self.train_prior_)  # (n_classes,)
+        return class_probabilities(Scaled(logits, 1.0, log_ratios))
 
 
 def _mean_and_limits(target_mean):
