@@ -4,7 +4,7 @@ import numpy as np
 
 from skcalib._inference.uniform_blocks import columns_of_cells
 
-_FEWEST_STEPS = 16  # of a distribution function that are computed at once
+_FEWEST_STEPS = 4  # of a distribution function that are computed at once
 # The highest probability of an event: that of none among up to 24 rows is then above 0.
 # Distribution functions end where they reach it.
 _HIGHEST_RATE = 1 - 1e-12
@@ -155,6 +155,8 @@ class QuietCounts(RareCounts):
         may_have_more = None  # the indices of draws; None for all
         for cumulative in self._cumulative[1:]:
             has_more = np.flatnonzero(uniform > cumulative.take(cell))
+            if len(has_more) == 0:
+                break
             uniform = uniform.take(has_more)
             cell = cell.take(has_more)
             if may_have_more is None:
@@ -190,20 +192,27 @@ def _rare_distribution(n, rare, missing):
     rate, trials = _rate_and_trials(n, rare, missing)
     odds = rate / (1 - rate)
     # P(count = k) = P(count = k - 1) (n' - k + 1) / k times the odds. This is computed
-    # for blocks of counts k, each twice as long as the last, until the distribution
-    # function of every cell has reached 1. It is 1 in cells without trials and for
-    # counts beyond n'.
-    k = np.arange(1, _FEWEST_STEPS)[:, None]
+    # for blocks of counts k, each twice as long as the last, and in each block only for
+    # the cells whose distribution function has not reached 1. It is 1 in cells without
+    # trials and for counts beyond n'.
     last_probability = np.exp(trials * np.log1p(-rate))  # P(count = 0)
     last_cumulative = last_probability
     blocks = [np.where(trials > 0, last_cumulative, 1)[None]]
-    while np.any((blocks[-1][-1] < _HIGHEST_RATE) & (last_probability > 0)):
-        factors = np.maximum(trials - k + 1, 0) / k * odds
-        probabilities = last_probability * np.cumprod(factors, axis=0)
-        cumulative = last_cumulative + np.cumsum(probabilities, axis=0)
+    k = np.arange(1, _FEWEST_STEPS + 1)[:, None]
+    cells = np.arange(len(trials))
+    while True:
+        goes_on = (blocks[-1][-1, cells] < _HIGHEST_RATE) & (last_probability > 0)
+        if not goes_on.any():
+            break
+        cells = cells[goes_on]
+        factors = np.maximum(trials[cells] - k + 1, 0) / k * odds[cells]
+        probabilities = last_probability[goes_on] * np.cumprod(factors, axis=0)
+        cumulative = last_cumulative[goes_on] + np.cumsum(probabilities, axis=0)
         last_probability = probabilities[-1]
         last_cumulative = cumulative[-1]
-        blocks.append(np.where(trials > k, cumulative, 1))
+        block = np.ones((len(k), len(trials)))
+        block[:, cells] = np.where(trials[cells] > k, cumulative, 1)
+        blocks.append(block)
         k = k[-1] + np.arange(1, 2 * len(k) + 1)[:, None]
     cumulative = np.concatenate(blocks)
     return cumulative[np.any(cumulative < _HIGHEST_RATE, axis=1)]
