@@ -236,7 +236,8 @@ def count_masses(n, f, missing, n_counts):
     # P(count = k) from the ratios (n' - k + 1) / k times the odds. Where P(count = 0)
     # is too small for a float, its logarithm and those of the ratios are added up.
     k = np.arange(1, n_counts)[:, None]
-    factors = np.maximum(trials - k + 1, 0)
+    factors = np.subtract(trials + 1, k)
+    np.maximum(factors, 0, out=factors)
     factors /= k
     factors *= rate / (1 - rate)
     log_none = trials * np.log1p(-rate)
@@ -253,7 +254,7 @@ def count_masses(n, f, missing, n_counts):
     # n' need not be a whole number. The next larger count gets the probability that
     # the counts up to n' lack.
     last = np.ceil(trials - 1e-9).astype(np.int64)  # not n + 1 by rounding
-    mass[np.arange(n_counts)[:, None] > last] = 0
+    mass *= np.arange(n_counts)[:, None] <= last
     mass[last, np.arange(len(n))] += 1 - mass.sum(axis=0)
     np.maximum(mass, 0, out=mass)
     # Where non-events are the rarer ones, the number of events is n minus theirs.
@@ -261,6 +262,6 @@ def count_masses(n, f, missing, n_counts):
     if len(reversed_cells):
         n_rows = n[reversed_cells].astype(np.int64)
         n_non_events = n_rows - np.arange(n_counts)[:, None]
-        reversed_mass = mass[np.maximum(n_non_events, 0), reversed_cells]
-        mass[:, reversed_cells] = np.where(n_non_events >= 0, reversed_mass, 0)
+        entry = np.maximum(n_non_events, 0) * len(n) + reversed_cells
+        mass[:, reversed_cells] = np.where(n_non_events >= 0, mass.take(entry), 0)
     return mass

@@ -26,6 +26,9 @@ ROUNDING = 1e-12
 # Distributions of four problems and more, of similar size, are computed together, for
 # up to 65,536 probabilities at a time.
 _FEW_PROBLEMS, _LARGEST_BATCH = 4, 1 << 16
+# From so many problems on, exact tails are computed number by number for all at once.
+_MANY_PROBLEMS = 256
+_LARGEST_SHIFT = 700  # of log-odds whose exponential is finite; tails beyond are 0
 # Below this |r| the formula of Lugannani and Rice is replaced by its limit at r = 0.
 _NEAR_ZERO = 1e-4
 
@@ -264,7 +267,10 @@ class EventCountTails:
         # Pairs of a mask of problems (n_problems,) and the object that computes their
         # tail probabilities.
         self._laws = []
-        for law_class, chosen in ((_Exact, is_exact), (_OneEvent, is_one)):
+        exact_law = _Exact
+        if np.count_nonzero(is_exact) >= _MANY_PROBLEMS:
+            exact_law = _ManyExact
+        for law_class, chosen in ((exact_law, is_exact), (_OneEvent, is_one)):
             if chosen.any():
                 rows_of_chosen = rows.by_row(chosen)
                 law = law_class(rows.at(chosen), z[rows_of_chosen], events[chosen])
@@ -308,12 +314,10 @@ class _Exact:
     """Exact tails of few rows with log-odds z (m,) and `events` (n_problems,)."""
 
     def __init__(self, rows, z, events):
-        # log P(S = j) for j = 0, ..., n of each problem, one problem after the other. A
-        # row with the weight w stands for w rows.
-        z = np.repeat(z, rows.weight.astype(np.int64))
+        # log P(S = j) for j = 0, ..., n of each problem, one problem after the other.
         n_rows = np.rint(rows.total).astype(np.int64)
         with np.errstate(divide="ignore"):
-            self._log_mass = np.log(_event_count_pmfs(z, n_rows))
+            self._log_mass = np.log(_event_count_pmfs(z, rows.weight, n_rows))
         # Where the n + 1 numbers of each problem begin, and j - k for each number j,
         # with k the observed one.
         self._sizes = n_rows + 1
@@ -341,6 +345,81 @@ class _Exact:
         mass = np.exp(log_mass - np.repeat(largest, self._sizes))
         counted_mass = np.add.reduceat(np.where(is_counted, mass, 0.0), self._starts)
         return counted_mass / np.add.reduceat(mass, self._starts)
+
+
+class _ManyExact:
+    """What `_Exact` is, for many problems: a polynomial in exp(-tau) for each tail."""
+
+    def __init__(self, rows, z, events):
+        n_rows = np.rint(rows.total).astype(np.int64)
+        k = np.rint(events).astype(np.int64)
+        mass = _event_count_pmfs(z, rows.weight, n_rows)
+        first = np.cumsum(n_rows + 1) - (n_rows + 1)
+        self._mass_of_observed = mass[first + k]
+        # P(S = k + d) and P(S = k - d) for d = 1, 2, ...
+        self._above = _Levels(mass, first + k, n_rows - k, step=1)
+        self._below = _Levels(mass, first + k, k, step=-1)
+
+    def at_least(self, tau):
+        """Return P(S >= k) for tau (n_problems,)."""
+        above, below = self._sums(tau)
+        return _share(above + self._mass_of_observed, below)
+
+    def at_most(self, tau):
+        """Return P(S <= k) for tau (n_problems,)."""
+        above, below = self._sums(tau)
+        return _share(below + self._mass_of_observed, above)
+
+    def _sums(self, tau):
+        """Return the sums of P(S = j) exp(-tau (j - k)) over j > k and over j < k."""
+        tau = np.clip(tau, -_LARGEST_SHIFT, _LARGEST_SHIFT)
+        with np.errstate(over="ignore"):
+            return self._above.sums(np.exp(-tau)), self._below.sums(np.exp(tau))
+
+
+class _Levels:
+    """Masses of each problem at the distances d = 1, 2, ... from its observed number,
+    the coefficients of polynomials without a constant.
+
+    Parameters
+    ----------
+    mass : ndarray
+        Masses of all problems.
+    observed : ndarray of int, shape (n_problems,)
+        Where the mass of the observed number of each problem stands among them.
+    n_levels : ndarray of int, shape (n_problems,)
+        The largest distance of each problem.
+    step : {1, -1}
+        The direction in which the distance grows.
+    """
+
+    def __init__(self, mass, observed, n_levels, step):
+        # The problems in falling order of their largest distances: those that reach a
+        # distance come first.
+        self._order = np.argsort(-n_levels, kind="stable")
+        observed = observed[self._order]
+        self._levels = []
+        for distance in range(1, int(n_levels.max()) + 1):
+            n_reaching = np.count_nonzero(n_levels >= distance)
+            self._levels.append(mass[observed[:n_reaching] + step * distance])
+
+    def sums(self, x):
+        """Return the values of the polynomials at x (n_problems,), by Horner's rule."""
+        x = x[self._order]
+        sums = np.zeros(len(x))
+        for level in reversed(self._levels):
+            reached = sums[: len(level)]
+            reached += level
+            reached *= x[: len(level)]
+        values = np.empty(len(x))
+        values[self._order] = sums
+        return values
+
+
+def _share(part, rest):
+    """Return part / (part + rest) of positive sums, of which one may be infinite."""
+    with np.errstate(over="ignore"):
+        return 1 / (1 + rest / part)
 
 
 class _OneEvent:
@@ -416,13 +495,15 @@ class _Saddlepoint:
         return np.copysign(np.sqrt(2 * np.maximum(half_square, 0.0)), tau)
 
 
-def _event_count_pmfs(z, n_rows):
+def _event_count_pmfs(z, weight, n_rows):
     """Return the distributions of the numbers of events of several problems, P(S = j)
     for j = 0, ..., n, one problem after the other: (n + n_problems,).
 
-    `z` (n,) are the log-odds of the rows of all problems, and `n_rows` (n_problems,)
-    says how many rows each has.
+    `z` (m,) are the log-odds of the rows of all problems, of which each stands for a
+    whole number of rows, `weight` (m,). `n_rows` (n_problems,) says how many rows each
+    problem has.
     """
+    z = np.repeat(z, weight.astype(np.int64))
     # The subtraction 1 - p would lose digits where p is next to 1.
     p = expit(z)
     one_minus_p = expit(-z)

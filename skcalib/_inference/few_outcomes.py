@@ -188,28 +188,30 @@ class _Batch:
         # one. Statistics that differ by rounding alone count as equal.
         largest = np.abs(statistic).reshape(-1, shape[1]).max(axis=0)
         slack = _ROUNDING * np.maximum(largest, np.abs(observed))
-        self._at_least = (statistic >= observed - slack).astype(np.float64)
+        self._at_least = _Outcomes.of(statistic >= observed - slack)
         # 3. For the upper limit: the outcomes whose statistic is at most the observed
         # one or, if that is larger, at most the median for calibrated scores. So the
         # interval is not empty if the observed value is unusually small.
         null = self._laws.masses(self._laws.score, np.zeros(shape[1]))
-        self._pvalue = _probability(self._at_least, null)
+        self._null = null
+        self._pvalue = self._at_least.probability(null)
         reference = observed + slack
-        below = np.flatnonzero(_probability(statistic <= reference, null) < 0.5)
+        self._is_as_small = _Outcomes.of(statistic <= reference)
+        below = np.flatnonzero(self._is_as_small.probability(null) < 0.5)
         if len(below):
             median = _medians(
                 statistic[..., below].reshape(-1, len(below)),
                 [mass[:, below] for mass in null],
             )
             reference[below] = np.maximum(reference[below], median + slack[below])
-        self._is_as_small = (statistic <= reference).astype(np.float64)
+            self._is_as_small = _Outcomes.of(statistic <= reference)
         # 4. For true frequencies on the other side of the scores: the outcomes whose
         # deviation lies at least as far on the observed side.
         factor = self._laws.share * self._directions[0]
         of_count = (count[:, None, None] / rows - self._laws.score) * factor
         observed_distance = (factor * self._deviation).sum(axis=0) * (1 - _ROUNDING)
         is_as_far = self._sums_of_outcomes(of_count) >= observed_distance
-        self._is_as_far = is_as_far.astype(np.float64)
+        self._is_as_far = _Outcomes.of(is_as_far)
 
     def _sums_of_outcomes(self, terms):
         """Return the sums of one of the terms (k, size, n) of each bin, for all
@@ -230,23 +232,25 @@ class _Batch:
             low[rejected] = self._lower_limits(rejected)
         high = np.full(n, -np.inf)
         c_of_direction = []
+        null_small = self._is_as_small.probability(self._null)
         for direction in self._directions:
             search = _Search(self._laws, direction, [self._is_as_small], self._tail)
-            c = search.crossing()
+            c = search.crossing(null_small)
             c = np.where(c < np.inf, c, search.end)
             c_of_direction.append(c)
             high = np.maximum(high, search.power_at(c))
         # The true frequencies may also lie on the other side of the scores.
         known_high = high.copy()
+        null_far = np.minimum(null_small, self._is_as_far.probability(self._null))
         for direction, c in zip(self._directions, c_of_direction, strict=True):
             others = np.flatnonzero(~is_rejected)
             if len(others) == 0:
                 break
             # An outcome is as extreme as the observed one only if it also lies as far
             # on the side of the observed deviation.
-            masks = [self._is_as_small[..., others], self._is_as_far[..., others]]
+            outcomes = [self._is_as_small.at(others), self._is_as_far.at(others)]
             laws = self._laws.at(others)
-            search = _Search(laws, -direction[:, others], masks, self._tail)
+            search = _Search(laws, -direction[:, others], outcomes, self._tail)
             # A c whose excess is not negative lies beyond the limit. If its error is at
             # most the known one, that of the limit is, too, and need not be sought.
             is_beyond = search.power_at(c[others]) <= known_high[others]
@@ -255,7 +259,7 @@ class _Batch:
             if len(others) == 0:
                 continue
             search = search.at(np.flatnonzero(~is_beyond))
-            c = search.crossing()
+            c = search.crossing(null_far[others])
             c = np.where(c < np.inf, c, search.end)
             high[others] = np.maximum(high[others], search.power_at(c))
         return low, np.maximum(low, high)
@@ -266,10 +270,12 @@ class _Batch:
         """
         laws = self._laws.at(chosen)
         low = np.full(len(chosen), np.inf)
+        outcomes = [self._at_least.at(chosen)]
         for direction in self._directions:
-            mask = self._at_least[..., chosen]
-            search = _Search(laws, direction[:, chosen], [mask], self._tail, rises=True)
-            c = search.crossing()
+            search = _Search(
+                laws, direction[:, chosen], outcomes, self._tail, rises=True
+            )
+            c = search.crossing(self._pvalue[chosen])
             is_found = c < np.inf
             power = search.power_at(np.where(is_found, c, 0.0))
             low = np.minimum(low, np.where(is_found, power, np.inf))
@@ -329,19 +335,18 @@ class _Search:
         The problems.
     direction : ndarray of shape (size, n)
         Their directions d.
-    masks : list of ndarray of shape (k_1, ..., k_size, n)
-        Outcomes, 1 or 0. The limit is where the least of their probabilities is the
-        tail.
+    outcomes : list of _Outcomes
+        The limit is where the least of their probabilities is the tail.
     tail : float
         The probability that a limit is wrong.
     rises : bool, default=False
         Whether the probabilities rise with c, as for a lower limit.
     """
 
-    def __init__(self, laws, direction, masks, tail, *, rises=False):
+    def __init__(self, laws, direction, outcomes, tail, *, rises=False):
         self._laws = laws
         self._direction = direction
-        self._masks = masks
+        self._outcomes = outcomes
         self._tail = tail
         self._sign = 1.0 if rises else -1.0
         # From this c on every frequency is 0 or 1, or equals its score.
@@ -355,7 +360,7 @@ class _Search:
         return _Search(
             self._laws.at(chosen),
             self._direction[:, chosen],
-            [mask[..., chosen] for mask in self._masks],
+            [outcomes.at(chosen) for outcomes in self._outcomes],
             self._tail,
             rises=self._sign > 0,
         )
@@ -370,13 +375,18 @@ class _Search:
         changed, so that the excess rises with c in either case.
         """
         masses = self._laws.masses(self._frequency(c), c)
-        probability = np.min([_probability(mask, masses) for mask in self._masks], 0)
+        probabilities = [outcomes.probability(masses) for outcomes in self._outcomes]
+        return self._excess_of(np.min(probabilities, axis=0))
+
+    def _excess_of(self, probability):
+        """Return the excess (n,) of probabilities (n,)."""
         quantile = ndtri(np.clip(probability, 1e-300, _ALMOST_ONE))
         return self._sign * (quantile - ndtri(self._tail))
 
-    def crossing(self):
+    def crossing(self, null_probability):
         """Return the c at which the excess reaches 0, (n,); inf where it stays
-        negative.
+        negative. `null_probability` (n,) is the least probability of the outcomes at
+        c = 0.
         """
         laws = self._laws
         # The first step is half of the c whose deviations are as large as the noise.
@@ -386,7 +396,7 @@ class _Search:
         high = np.minimum(np.maximum(0.5 * np.sqrt(ratio), SMALLEST_STEP), self.end)
         low = np.zeros(len(high))
         crossing = np.full(len(high), np.inf)
-        at_low = self.excess(low)
+        at_low = self._excess_of(null_probability)
         at_high = np.empty(len(high))
         is_at_0 = at_low >= 0
         crossing[is_at_0] = 0
@@ -421,15 +431,94 @@ class _Search:
         return (self._laws.score + c * self._direction).clip(0, 1)
 
 
-def _probability(outcomes, masses):
-    """Return the probability (n,) of `outcomes`, 1 or 0 (k_1, ..., k_size, n), for the
-    masses (k_j, n) of the events of each bin.
+class _Outcomes:
+    """A set of outcomes (k_1, ..., k_size) for each of n problems, of which the masses
+    of their bins give the probability.
+
+    Along the last bin, the outcomes of a set are mostly a single run of counts, or all
+    but a run. So a set is stored by its ends: with the counts of the other bins given,
+    its probability is a sum of a few values of the tails of the last count.
+
+    Parameters
+    ----------
+    entries : list of ndarray of int, shape (k_1, ..., k_(size - 1), n)
+        Positions of the values to be added up in a raveled table (n_values, width) of
+        `_tails`, whose columns are the problems.
+    width : int
+        The number of columns of the table, at least n.
     """
-    sums = outcomes
-    for mass in reversed(masses):
-        by_last = sums.reshape(-1, *mass.shape)
-        sums = np.einsum("ijn,jn->in", by_last, mass)
-    return sums[0]
+
+    def __init__(self, entries, width):
+        self._entries = entries
+        self._width = width
+
+    @classmethod
+    def of(cls, is_in_set):
+        """Return the set of the outcomes that are True (k_1, ..., k_size, n)."""
+        n_counts, width = is_in_set.shape[-2:]
+        # 1. Whether a run of the last count begins or has ended at 0, ..., n_counts.
+        is_end = np.empty((*is_in_set.shape[:-2], n_counts + 1, width), dtype=bool)
+        is_end[..., 0, :] = is_in_set[..., 0, :]
+        np.not_equal(
+            is_in_set[..., 1:, :], is_in_set[..., :-1, :], out=is_end[..., 1:-1, :]
+        )
+        is_end[..., -1, :] = is_in_set[..., -1, :]
+        # 2. The ends one after the other; n_counts + 1 where there are no more.
+        n_ends = is_end.astype(np.uint16)  # up to each count, added up below
+        for count in range(1, n_counts + 1):
+            n_ends[..., count, :] += n_ends[..., count - 1, :]
+        begins_at_0 = is_end[..., 0, :]
+        problem = np.arange(width)
+        entries = []
+        for k in range(int(n_ends[..., -1, :].max())):
+            end = np.sum(n_ends <= k, axis=-2, dtype=np.uint16).astype(np.intp)
+            # P(count >= begin) - P(count >= end) of a run, from the first two blocks of
+            # the table. Of one that begins at 0 it is P(count < end), from the third.
+            row = end + (k % 2) * (n_counts + 2)
+            if k == 0:
+                row = np.where(begins_at_0, n_counts + 1, row)
+            elif k == 1:
+                row = np.where(begins_at_0, end + 2 * (n_counts + 2), row)
+            entries.append(row * width + problem)
+        return cls(entries, width)
+
+    def at(self, chosen):
+        """Return the sets of some of the problems."""
+        # Their columns in the table are the first ones.
+        moved = chosen - np.arange(len(chosen))
+        entries = [entry.take(chosen, axis=-1) - moved for entry in self._entries]
+        return _Outcomes(entries, self._width)
+
+    def probability(self, masses):
+        """Return the probability (n,) of the sets, for the masses (k_j, n) of the
+        events of each bin.
+        """
+        n = masses[-1].shape[1]
+        if not self._entries:
+            return np.zeros(n)
+        tails = self._tails(masses[-1])
+        sums = tails.take(self._entries[0])
+        for entry in self._entries[1:]:
+            sums += tails.take(entry)
+        for mass in reversed(masses[:-1]):
+            by_last = sums.reshape(-1, *mass.shape)
+            sums = np.einsum("ijn,jn->in", by_last, mass)
+        return sums.reshape(n)
+
+    def _tails(self, mass):
+        """Return the table of the tails of the last count, for its masses (k, n): rows
+        for P(count >= j), j = 0, ..., k + 1, for the same with the opposite sign, and
+        for P(count < j).
+        """
+        k, n = mass.shape
+        tails = np.empty((3, k + 2, self._width))
+        at_least, minus_at_least, below = tails[..., :n]
+        at_least[k:] = 0
+        np.cumsum(mass[::-1], axis=0, out=at_least[k - 1 :: -1])
+        np.negative(at_least, out=minus_at_least)
+        below[0] = 0
+        np.cumsum(mass, axis=0, out=below[1 : k + 1])
+        return tails
 
 
 def _medians(statistic, masses):

@@ -58,9 +58,16 @@ def bracketed_root(function, low, high, *, ends=None, tolerance=1e-13):
         # The width to reach, as a fraction of the bracket, whose width may be 0.
         narrow = width / np.maximum(np.abs(b - a), 1e-300)
         is_found = ~has_root | (at_a == 0) | (narrow > 0.5)
+        # A root is also found where its distance from the newest point, by the smaller
+        # of the slopes to the other two points, is within that width.
+        with np.errstate(all="ignore"):
+            distance_per_value = np.maximum(
+                np.abs((b - a) / (at_b - at_a)), np.abs((c - a) / (at_c - at_a))
+            )
+            is_found |= np.abs(at_a) * distance_per_value < width
         if np.all(is_found):
             break
-        if hasattr(function, "at") and 2 * np.count_nonzero(is_found) > len(is_found):
+        if hasattr(function, "at") and 4 * np.count_nonzero(is_found) > len(is_found):
             nearest = np.where(np.abs(at_a) <= np.abs(at_b), a, b)
             done = is_found & has_root
             root[sought[done]] = nearest[done]

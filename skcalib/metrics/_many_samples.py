@@ -137,7 +137,8 @@ class SmallSamples:
         self._binning = binning
         # 1. The rows in the order of samples and scores; where each sample begins, and
         # the row of it that comes first.
-        order = np.lexsort((task.scores, codes))
+        order = np.argsort(task.scores, kind="stable")  # both: faster than `lexsort`
+        order = order[np.argsort(codes[order], kind="stable")]
         self._scores = task.scores[order]
         self._labels = task.labels[order]
         codes = codes[order]
