@@ -34,9 +34,10 @@ _LONGEST = 1_000_000  # characters: engines refuse or choke on more
 # characters: beyond, impossible classes are left to NULL
 _LONGEST_WITH_IMPOSSIBLE = 500_000
 _ROUNDING = 1e-6  # of a row's sum
-# With 1,000 pieces the join of a table takes a fifth of the time of an expression, with
-# 2,000 a thirteenth (a million rows in DuckDB). PostgreSQL takes as long for both.
-_MANY_PIECES = 1000
+# With 250 pieces the join of a table takes a quarter of the time of an expression, with
+# 450 a tenth, and with 1,400 a nineteenth (a million rows in DuckDB). PostgreSQL takes
+# as long for both.
+_MANY_PIECES = 400
 
 
 def to_sql(
@@ -99,7 +100,7 @@ def to_sql(
     Warns
     -----
     UserWarning
-        If the map of one score has more than 1,000 pieces: the table of `to_sql_table`
+        If the map of one score has more than 400 pieces: the table of `to_sql_table`
         is faster.
 
     See Also
