@@ -7,8 +7,6 @@ import numpy as np
 
 from skcalib._intervals.few_events import effective_events
 from skcalib._intervals.one_probability.normal import (
-    covariances_of,
-    largest_form,
     limits_of_shares,
     quantile_of,
 )
@@ -17,6 +15,7 @@ from skcalib._intervals.one_probability.softmax_designs import Shares
 from skcalib._intervals.sandwich import (
     left_out_covariance,
     left_out_steps,
+    quadratic_form,
     satterthwaite,
 )
 from skcalib._rows.blocks import row_blocks
@@ -118,10 +117,25 @@ def _state(kept, design_of, probabilities_of, ridge):
         return state
     n_rows = len(scores)
     factor = n_rows / max(n_rows - n_parameters, 1) / kept.share
-    state["sandwich"] = factor * inverse @ (scores.T @ scores) @ inverse
+    covariance = factor * inverse @ (scores.T @ scores) @ inverse
     if not kept.is_dependent:
-        state["model"] = inverse
+        covariance = _larger_of(inverse, covariance)
+    state["covariance"] = covariance
     return state
+
+
+def _larger_of(model, sandwich):
+    """Return the covariance that has, in the directions in which both are uncorrelated,
+    the larger variance of two: no linear function has less by it than by either.
+    """
+    values, vectors = np.linalg.eigh(model)
+    is_varied = values > _NO_CURVATURE * values[-1]
+    vectors = vectors[:, is_varied]
+    deviations = np.sqrt(values[is_varied])
+    whitened = vectors / deviations
+    ratios, directions = np.linalg.eigh(whitened.T @ sandwich @ whitened)
+    root = vectors * deviations @ directions * np.sqrt(np.maximum(ratios, 1.0))
+    return root @ root.T
 
 
 def _information(design, probabilities, weight):
@@ -158,7 +172,7 @@ def _of_clusters(kept, design, probabilities, scores, information):
         try:
             steps.extend(left_out_steps(score[None], own[None], information))
         except np.linalg.LinAlgError:  # one cluster determines the map
-            return {"sandwich": np.zeros((len(basis),) * 2), "degrees": 0.0}
+            return {"covariance": np.zeros((len(basis),) * 2), "degrees": 0.0}
         variance = _information(part, probabilities[rows], weight**2)
         inside = basis.T @ variance @ basis
         variances.append(np.trace(np.linalg.solve(information, inside)))
@@ -172,7 +186,7 @@ def _of_clusters(kept, design, probabilities, scores, information):
             effective_events(is_class, kept.weight, True, kept.cluster, residual)
         )
     return {
-        "sandwich": left_out_covariance(steps),
+        "covariance": left_out_covariance(steps),
         "degrees": float(min(satterthwaite(np.array(variances)), len(steps) - 1)),
         "events": min(events),
     }
@@ -184,25 +198,22 @@ def softmax_limits(state, level):
     second of two classes.
     """
     quantile = quantile_of(state, level)
-    covariances = covariances_of(state)
+    covariance = state["covariance"]
 
     def limits_of(design, probabilities):
         if probabilities.shape[1] == 2:
             rest, own = probabilities.T
             features, matrix = design.of_two_classes()
-            of_features = [matrix @ c @ matrix.T for c in covariances]
-            half = quantile * np.sqrt(largest_form(of_features, features))
+            of_features = matrix @ covariance @ matrix.T
+            half = quantile * np.sqrt(quadratic_form(of_features, features))
             return limits_of_shares(own, rest, half)
         low = np.empty_like(probabilities)
         high = np.empty_like(probabilities)
-        forms = [design.form_of(covariance) for covariance in covariances]
+        form = design.form_of(covariance)
         for rows in row_blocks(len(probabilities), design.numbers_per_row):
             shares = Shares(np.ascontiguousarray(probabilities[rows].T))
-            of_rows = design.of_rows(rows)
-            variance = np.zeros_like(shares.probability)
-            for form in forms:
-                np.maximum(variance, of_rows.variance(form, shares), out=variance)
-            half = quantile * np.sqrt(variance)
+            variance = design.of_rows(rows).variance(form, shares)
+            half = quantile * shares.errors(variance)
             of_rows = limits_of_shares(shares.probability, shares.rest, half)
             low[rows], high[rows] = (limits.T for limits in of_rows)
         return low, high

@@ -6,7 +6,7 @@ p_k)`` by the logits, where e_k is 1 for class k and 0 elsewhere. Where p_k is n
 1, ``e_k - p`` must be made of the other probabilities.
 """
 
-from functools import cached_property
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -41,18 +41,20 @@ class Shares:
         self.deviation[self.top] = -rest_of_top
 
     def variances(self, of_class, with_mean, of_mean, of_deviation):
-        """Return the variances (K, n) of the log-odds from quadratic forms of the
-        covariance of the logits: of e_k (K, n), of e_k with p (K, n), of p (n,) and of
-        the deviation (n,).
+        """Return the variances (K, n) of the logit of each class less the mean logit,
+        from quadratic forms of the covariance of the logits: of e_k (K, n), of e_k with
+        p (K, n), of p (n,) and of the deviation (n,).
         """
-        variance = of_class - 2 * with_mean + of_mean
+        variance = of_class - 2 * with_mean
+        variance += of_mean
         variance[self.top] = of_deviation
-        return variance / self.divisor
+        return variance
 
-    @cached_property
-    def divisor(self):
-        """The squares (K, n) of the rests, which are not 0."""
-        return np.maximum(self.rest, np.sqrt(_TINY)) ** 2
+    def errors(self, variance):
+        """Return the standard errors (K, n) of the log-odds from such variances, where
+        rounding may have left less than 0.
+        """
+        return np.sqrt(np.maximum(variance, 0.0)) / np.maximum(self.rest, _TINY)
 
 
 class OneSlope(NamedTuple):
@@ -93,11 +95,11 @@ class OneSlope(NamedTuple):
         return covariance
 
     def variance(self, form, shares):
-        """Return the variances (K, n) of the log-odds of K classes in `Shares`."""
+        """Return the variances (K, n) of `Shares.variances`."""
         features = self.features.T
         features = features - features[shares.top]
         mean = np.sum(shares.deviation * features, axis=0)
-        return form[0, 0] * (features - mean) ** 2 / shares.divisor
+        return form[0, 0] * (features - mean) ** 2
 
 
 class OwnSlopes(NamedTuple):
@@ -136,26 +138,32 @@ class OwnSlopes(NamedTuple):
 
     @staticmethod
     def form_of(covariance):
-        """See `OneSlope`."""
-        return covariance
+        """See `OneSlope`: the slopes before the intercepts."""
+        order = np.arange(len(covariance)).reshape(-1, 2).T.ravel()
+        return covariance[np.ix_(order, order)]
 
     def variance(self, form, shares):
         """See `OneSlope`."""
         slope = self.features.T
-        n_classes, n_rows = slope.shape
-        mean = _slopes_and_intercepts(shares.probability, slope)
-        deviation = _slopes_and_intercepts(shares.deviation, slope)
-        with_mean = form @ mean
-        of_mean = np.sum(mean * with_mean, axis=0)
-        of_deviation = np.sum(deviation * (form @ deviation), axis=0)
-        with_mean = with_mean.reshape(n_classes, 2, n_rows)
-        of_class = form.reshape(n_classes, 2, n_classes, 2).diagonal(axis1=0, axis2=2)
-        of_slope, of_both, _, of_intercept = of_class.reshape(4, n_classes, 1)
+        n_classes = len(slope)
+        top, _ = shares.top
+        # 1. The covariances of the parameters with the sum of the logits times the
+        # deviation, and with the mean logit: that sum and the logit of the top class.
+        deviation = np.concatenate((shares.deviation * slope, shares.deviation))
+        with_deviation = form @ deviation
+        with_mean = form[:, :n_classes].take(top, axis=1)
+        with_mean *= slope[shares.top]
+        with_mean += form[:, n_classes:].take(top, axis=1)
+        with_mean += with_deviation
+        # 2. Those of the logits.
+        with_mean = slope * with_mean[:n_classes] + with_mean[n_classes:]
+        of_slope, of_intercept = form.diagonal().reshape(2, n_classes, 1)
+        of_both = form[:n_classes, n_classes:].diagonal()[:, None]
         return shares.variances(
             (of_slope * slope + 2 * of_both) * slope + of_intercept,
-            slope * with_mean[:, 0] + with_mean[:, 1],
-            of_mean,
-            of_deviation,
+            with_mean,
+            _summed(shares.probability, with_mean),
+            _summed(deviation, with_deviation),
         )
 
 
@@ -204,8 +212,8 @@ class SharedFeatures(NamedTuple):
         belong to the products of two features.
         """
         n_features = self.features.shape[1]
-        one_class, other_class = np.triu_indices(self.n_classes)
-        first, second = np.triu_indices(n_features)
+        one_class, other_class = _pairs(self.n_classes)
+        first, second = _pairs(n_features)
         blocks = covariance.reshape(2 * (self.n_classes, n_features))
         blocks = blocks.transpose(0, 2, 1, 3)[one_class, other_class]
         coefficient = blocks[:, first, second] + blocks[:, second, first]
@@ -216,30 +224,38 @@ class SharedFeatures(NamedTuple):
         """See `OneSlope`."""
         # 1. The covariances of the logits of each pair of classes.
         features = np.ascontiguousarray(self.features.T)
-        first, second = np.triu_indices(len(features))
+        first, second = _pairs(len(features))
         of_pair = form @ (features[first] * features[second])
-        one_class, other_class = np.triu_indices(self.n_classes)
-        pair = np.empty((self.n_classes, self.n_classes), dtype=np.intp)
-        pair[one_class, other_class] = np.arange(len(one_class))
-        pair[other_class, one_class] = pair[one_class, other_class]
-        # 2. Those with the mean and with the deviation.
-        with_mean = np.zeros_like(shares.probability)
-        with_deviation = np.zeros_like(shares.probability)
-        for k in range(self.n_classes):
-            with_class = of_pair[pair[k]]
-            with_mean += with_class * shares.probability[k]
-            with_deviation += with_class * shares.deviation[k]
+        position = _positions(self.n_classes)
+        # 2. Those with the sum of the logits times the deviation, and with the mean
+        # logit: that sum and the logit of the top class.
+        of_two = of_pair[position]
+        with_deviation = np.einsum("jkn,kn->jn", of_two, shares.deviation)
+        top, row = shares.top
+        with_mean = with_deviation + of_pair[position[:, top], row]
         return shares.variances(
-            of_pair[pair.diagonal()],
+            of_pair[position.diagonal()],
             with_mean,
-            np.sum(shares.probability * with_mean, axis=0),
-            np.sum(shares.deviation * with_deviation, axis=0),
+            _summed(shares.probability, with_mean),
+            _summed(shares.deviation, with_deviation),
         )
 
 
-def _slopes_and_intercepts(coefficient, slope):
-    """Return the derivatives (2 K, n) of the sum of logits times coefficients (K, n)
-    by the slopes, with features (K, n), and intercepts of the classes.
-    """
-    product = np.stack((coefficient * slope, coefficient), axis=1)
-    return product.reshape(-1, slope.shape[1])
+def _summed(one, other):
+    """Return the sums (n,) of the products of two arrays (d, n) over their rows."""
+    return np.einsum("dn,dn->n", one, other)
+
+
+@cache
+def _pairs(n):
+    """Return the first and the second of each pair of n numbers, which may be equal."""
+    return np.triu_indices(n)
+
+
+@cache
+def _positions(n):
+    """Return the position (n, n) of each pair in `_pairs`."""
+    first, second = _pairs(n)
+    position = np.empty((n, n), dtype=np.intp)
+    position[first, second] = position[second, first] = np.arange(len(first))
+    return position

@@ -28,7 +28,7 @@ def has_few_events(state):
 # "model" of a regression or a softmax is not always there, nor is its `_PROFILE`.
 _KEYS = {
     "regression": ({"coef": 1, "sandwich": 2}, {"events", "degrees"}),
-    "softmax": ({"sandwich": 2}, {"events", "degrees"}),
+    "softmax": ({"covariance": 2}, {"events", "degrees"}),
     "mixture": ({}, {"events"}),
     "bins": ({"count": 1, "positives": 1}, {"events"}),
     "monotone": ({"first": 1, "last": 1, "count": 1, "positives": 1}, {"events"}),
