@@ -460,16 +460,6 @@ def test_refused_by_name():
         PlattScaling(features=1).fit_batches([(X[:, :2], y)])
     with pytest.raises(ValueError, match="clusters"):
         PlattScaling(features=1).fit(X[:, :2], y, clusters=y[1:])
-    message = "Scaling.predict_interval is not available: with features"
-    for method in (PlattScaling, TemperatureScaling):
-        clustered = method(features=1).fit(X[:, :2], y, clusters=np.arange(60) // 2)
-        with pytest.raises(ValueError, match=message):
-            clustered.predict_interval(X[:, :2])
-    around = RecalibratedClassifierCV(
-        LogisticRegression(), PlattScaling(features=1), ensemble=False
-    )
-    with pytest.raises(ValueError, match=message):
-        around.fit(X, y).predict_interval(X)
 
 
 @pytest.mark.parametrize("method", ADDITIVE.values())

@@ -67,8 +67,10 @@ def design(scores):
     return np.column_stack((logit(scores), np.ones(len(scores))))
 
 
-def plain_jeffreys(x, y, weight):
-    """Return the coefficients of greatest likelihood times Jeffreys' prior."""
+def plain_jeffreys(x, y, weight, ridge=0.0):
+    """Return the coefficients of greatest likelihood times Jeffreys' prior, with a
+    ridge (d, d).
+    """
 
     def loss(coef):
         p = expit(x @ coef)
@@ -76,7 +78,9 @@ def plain_jeffreys(x, y, weight):
             w * q * (1 - q) * np.outer(row, row)
             for row, q, w in zip(x, p, weight, strict=True)
         )
+        information = information + ridge
         likelihood = weight @ log_expit(np.where(y, 1, -1) * (x @ coef))
+        likelihood -= 0.5 * np.sum(coef * np.dot(ridge, coef))
         return -likelihood - 0.5 * np.linalg.slogdet(information)[1]
 
     return minimize(loss, np.zeros(x.shape[1]), tol=1e-10).x
@@ -148,6 +152,124 @@ def test_regressions_have_the_limits_of_their_own_fit(kind):
             widened(twin, fitted.predict_proba(NEW)[:, 1]),
             atol=1e-4,
         )
+
+
+def rows_with_features(n=150):
+    """Return scores with a feature that matters and two that do not, one of them a
+    constant, and labels.
+    """
+    rng = np.random.default_rng(3)
+    scores = rng.beta(2, 2, n)
+    age = rng.normal(60, 15, n)
+    others = np.column_stack((rng.normal(size=n), np.full(n, 7.0)))
+    y = rng.random(n) < expit(0.8 * logit(scores) + 0.05 * (age - 60))
+    return np.column_stack((scores, age, others)), y
+
+
+@pytest.mark.parametrize("method", [PlattScaling, BetaCalibration])
+def test_limits_of_a_regression_depend_on_its_features(method):
+    """Their coefficients are parameters whose ridge is known."""
+    X, y = rows_with_features()
+    fitted = method(features=[1, 2, 3], clip=None).fit(X, y)
+    assert np.isfinite(fitted.feature_penalty_)
+    deviation = np.array([*X[:, 1:3].std(axis=0), np.inf])
+
+    def all_features(X):
+        score = X[:, 0]
+        own = [logit(score)]
+        if method is BetaCalibration:
+            own = [np.log(2 * score), -np.log(2 - 2 * score)]
+        side = (X[:, 1:] - [*X0.mean(axis=0), 7.0]) / deviation
+        return np.column_stack((*own, np.ones(len(X)), side))
+
+    X0 = X[:, 1:3]
+    x = all_features(X)
+    n_own = x.shape[1] - 3
+    ridge = fitted.feature_penalty_ * np.diag([0.0] * n_own + [1.0] * 3)
+    coef = plain_jeffreys(x, y, np.ones(len(y)), ridge)
+    p = expit(x @ coef)
+    inverse = np.linalg.inv(x.T @ np.diag(p * (1 - p)) @ x + ridge)
+    meat = 0
+    for i in range(len(y)):
+        hat = p[i] * (1 - p[i]) * x[i] @ inverse @ x[i]
+        score = (y[i] - p[i]) / (1 - hat) * x[i]
+        meat = meat + np.outer(score, score)
+    new = np.array([[0.3, 40.0, 1.0, 7.0], [0.3, 80.0, 0.0, 7.0], [0.9, 60, 2, 7]])
+    rows = all_features(new)
+    variances = [
+        max(row @ inverse @ row, row @ inverse @ meat @ inverse @ row) for row in rows
+    ]
+    half = norm.ppf(0.95) * np.sqrt(variances)
+    twin = np.column_stack((expit(rows @ coef - half), expit(rows @ coef + half)))
+    np.testing.assert_allclose(
+        fitted.predict_interval(new),
+        widened(twin, fitted.predict_proba(new)[:, 1]),
+        atol=1e-4,
+    )
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_limits_of_a_temperature_depend_on_its_features(n_classes):
+    rng = np.random.default_rng(5)
+    n = 300
+    logits = 3 * rng.normal(size=(n, n_classes))
+    length = rng.normal(100, 20, n)
+    factor = np.exp(-0.4 - (length - 100) / 30)
+    chance = softmax(logits * factor[:, None], axis=1)
+    y = (chance.cumsum(axis=1) < rng.random((n, 1))).sum(axis=1)
+    X = np.column_stack((logits, length, rng.normal(size=n)))
+    fitted = TemperatureScaling(
+        features=[n_classes, n_classes + 1], input="logit", clip=None
+    ).fit(X, y)
+    assert np.isfinite(fitted.feature_penalty_)
+    side = X[:, n_classes:]
+    mean, deviation = side.mean(axis=0), side.std(axis=0)
+
+    def by(X, c):
+        log_factor = c[0] + (X[:, n_classes:] - mean) / deviation @ c[1:]
+        return softmax(X[:, :n_classes] * np.exp(log_factor)[:, None], axis=1)
+
+    start = np.append(
+        np.log(fitted.inverse_temperature_), -fitted.feature_coef_ * deviation
+    )
+    one = np.arange(n)
+    scores = gradient(lambda c: np.log(by(X, c)[one, y]), start).T
+    # the expected information
+    information = np.diag([0.0, *2 * [fitted.feature_penalty_]])
+    for k in range(n_classes):
+        of_class = gradient(lambda c, k=k: np.log(by(X, c)[:, k]), start)
+        information += of_class * by(X, start)[:, k] @ of_class.T
+    inverse = np.linalg.inv(information)
+    sandwich = n / (n - 3) * inverse @ scores.T @ scores @ inverse
+    covariance = larger_of(inverse, sandwich)
+    new = X[:4]
+    found = fitted.predict_interval(new).reshape(4, -1, 2)
+    for k in range(n_classes)[-len(found[0]) :]:
+        log_odds = lambda c, k=k: logit(by(new, c)[:, k])  # noqa: E731
+        direction = gradient(log_odds, start)
+        half = norm.ppf(0.95) * np.sqrt(
+            np.einsum("in,ij,jn->n", direction, covariance, direction)
+        )
+        np.testing.assert_allclose(
+            logit(found[:, k - n_classes]),
+            np.column_stack((log_odds(start) - half, log_odds(start) + half)),
+            rtol=1e-4,
+            atol=1e-4,
+        )
+
+
+@pytest.mark.parametrize("method", [PlattScaling, BetaCalibration, TemperatureScaling])
+def test_features_that_are_left_out_leave_the_limits_as_they_are(method):
+    scores, y = rows(100)
+    X = np.column_stack((scores, np.arange(100) % 11))
+    fitted = method(features=1, clip=None).fit(X, y)
+    assert fitted.feature_penalty_ == np.inf
+    np.testing.assert_array_equal(
+        fitted.predict_interval(X),
+        method(clip=None).fit(scores, y).predict_interval(scores),
+    )
+    back = from_dict(json.loads(json.dumps(to_dict(fitted))))
+    np.testing.assert_array_equal(back.predict_interval(X), fitted.predict_interval(X))
 
 
 def test_a_quadratic_curve_follows_its_tangents_beyond_the_samples():

@@ -685,6 +685,7 @@ def _check_predictions(fitted, where):
             # recalibrator that goes on learning has no map.
             tried(lambda: map_of(fitted, Scores(n_scores)), where)
         scores = _scores_to_try(fitted)
+        features = None
         if getattr(fitted, "features", None) is None:
             probabilities = tried(lambda: fitted.predict_proba(scores), where)
         else:
@@ -695,7 +696,8 @@ def _check_predictions(fitted, where):
                 lambda: fitted._predict_checked(scores, features=features), where
             )
         if not fitted._why_no_limits():
-            tried(lambda: fitted.predict_interval(scores), where)
+            scores = scores.reshape(-1, n_scores)
+            tried(lambda: fitted._limits_checked(scores, 0.9, features), where)
     if probabilities.shape[1] != n_classes or not np.isfinite(probabilities).all():
         raise Defect(where, "does not predict one number for each class")
     if probabilities.min() < -_TOLERANCE or probabilities.max() > 1 + _TOLERANCE:

@@ -10,7 +10,6 @@ from numpy.typing import ArrayLike
 
 from skcalib._fitting.partial_pooling import PooledMap, slope_unit
 from skcalib._input.sklearn_private import StrOptions
-from skcalib._intervals.one_probability.regression import regression
 from skcalib._solvers.logistic import fit_logistic, platt_targets
 from skcalib.maps import Affine, Expit, LogSides
 from skcalib.maps.checks import number
@@ -202,9 +201,9 @@ class BetaCalibration(FeatureRecalibrator, PartiallyPooledRecalibrator):
             coef, side_coef, strength = fit
             self._set_features(side_features, side_coef, strength)
         self._set_map(coef)
-        return regression(self._features, coef)
+        return self._regression(coef, side_features)
 
-    def _limits_position(self, scores):
+    def _own_position(self, scores):
         return self._features(scores)
 
     def _fit_pooled(self, problems):

@@ -152,9 +152,10 @@ class BinaryRecalibrator(BaseRecalibrator):
         state = self._limits.state
         limits_of = LIMITS[state["kind"]](state, level)
 
-        def limits_at(scores, probabilities):
+        def limits_at(scores, probabilities, **columns):
             binary_scores = self._new_binary_scores(scores)
-            return limits_of(self._limits_position(binary_scores), binary_scores)
+            position = self._limits_position(binary_scores, **columns)
+            return limits_of(position, binary_scores)
 
         return limits_at
 
@@ -167,7 +168,8 @@ class BinaryRecalibrator(BaseRecalibrator):
 
     def _limits_position(self, scores):
         """Return what the limits depend on at scores (n,) on the method's scale:
-        features (d, n) of a regression, or bins or other places (n,).
+        features (d, n) of a regression, or bins or other places (n,). A method with a
+        parameter `features` takes these, (n, n_features), too.
         """
         return scores
 

@@ -15,6 +15,9 @@ from skcalib._input.columns import (
     numeric_columns,
     select_columns,
 )
+from skcalib._intervals.one_probability.normal import in_units
+from skcalib._intervals.one_probability.regression import regression
+from skcalib._intervals.one_probability.samples import limits_of_rows
 from skcalib.recalibrators._base import BaseRecalibrator
 
 # Fitted attributes that only a fit with features has.
@@ -27,7 +30,9 @@ class FeatureRecalibrator(BaseRecalibrator):
     other bases.
 
     A subclass takes the standardised features, a `SideFeatures`, in its fit, and puts
-    `_features_node` into its map. Without features nothing differs.
+    `_features_node` into its map. Without features nothing differs. A logistic
+    regression defines ``_own_position(scores)``, the features (d, n) of scores (n,) on
+    the method's scale, for its limits.
     """
 
     _parameter_constraints = {"features": [str, Integral, list, tuple, None]}
@@ -90,7 +95,11 @@ class FeatureRecalibrator(BaseRecalibrator):
         scores = self._start_fit(scores, codes, sample_weight, shortcuts=None)
         score = self._binary_scores(scores)  # (n,), of the second class
         side_features = SideFeatures.of(features, sample_weight)  # standardised
-        self._fit_binary(score, codes == 1, sample_weight, side_features)
+        labels = codes == 1
+        maker = self._fit_binary(score, labels, sample_weight, side_features)
+        if self._keeps_features:
+            score = np.column_stack((score, side_features.values))
+        return limits_of_rows(maker, (score, labels, sample_weight))
 
     def _set_features(self, side_features, coef, strength):
         """Set the attributes of features from the coefficients (d,) of the standardised
@@ -100,13 +109,63 @@ class FeatureRecalibrator(BaseRecalibrator):
         self.feature_mean_ = side_features.mean
         self.feature_penalty_ = float(strength)
 
-    def _why_no_limits(self):
-        if self.features is None:
-            return super()._why_no_limits()
-        return (
-            "with features, the strength of their ridge penalty was chosen on the same"
-            " samples; fit without features"
+    @property
+    def _keeps_features(self):
+        """Whether the fit has features, and their coefficients are not 0."""
+        return self.features is not None and np.isfinite(self.feature_penalty_)
+
+    def _limits_ridge(self, n_own):
+        """Return the strengths of the ridge on the parameters of the limits: `n_own` of
+        the map without features, and one for each feature.
+        """
+        n_side = len(self.feature_coef_)
+        return np.repeat([0.0, self.feature_penalty_], [n_own, n_side])
+
+    def _in_given_units(self, maker, side_features):
+        """Return the `Maker` of limits for features as they were given, from that for
+        the standardised ones, `SideFeatures`, whose parameters are the last.
+        """
+        units = 1 / side_features.deviation
+        return maker._replace(make=lambda kept: in_units(maker.make(kept), units))
+
+    def _centred(self, features, n_rows):
+        """Return features (n, d) less their means, or (n, 0) where the limits depend on
+        none.
+        """
+        if features is None or not self._keeps_features:
+            return np.empty((n_rows, 0))
+        return features - self.feature_mean_
+
+    def _regression(self, coef, side_features):
+        """Return the `Maker` of the limits of a logistic regression with coefficients
+        (d,) of `_own_position`, of the score alone, and with `side_features`, a
+        `SideFeatures` or None.
+        """
+        if not self._keeps_features:
+            return regression(self._own_position, coef)
+        deviation = side_features.deviation
+        side_coef = self.feature_coef_ * np.where(np.isinf(deviation), 0.0, deviation)
+        ridge = self._limits_ridge(len(coef))
+        maker = regression(
+            self._joined_position,
+            np.append(coef, side_coef),
+            np.zeros(len(ridge)),
+            np.diag(ridge),
         )
+        return self._in_given_units(maker, side_features)
+
+    def _joined_position(self, columns):
+        """Return the position (d, n) of columns (n, 1 + n_features): scores on the
+        method's scale, and the deviations of features from their means.
+        """
+        return np.vstack((self._own_position(columns[:, 0]), columns[:, 1:].T))
+
+    def _limits_position(self, scores, features=None):
+        """Return the features (d, n) of the regression of the limits at scores (n,),
+        with features (n, n_features) of the map.
+        """
+        side = self._centred(features, len(scores))
+        return np.vstack((self._own_position(scores), side.T))
 
     def _features_node(self):
         return nodes.Features(tuple(self._feature_keys))

@@ -20,8 +20,8 @@ class IntervalMixin:
 
     The fit of such a method returns a `Maker`, from which `_limits` is made. The method
     defines ``_limits_at(level)``, which returns a function of validated scores (n, C),
-    in which impossible classes are marked, and calibrated probabilities (n, K). That
-    function returns the lower and the upper limits: (n, K) and (n, K), or (n,) and (n,)
+    in which impossible classes are marked, and calibrated probabilities (n, K); of a
+    method with a parameter `features`, also of these by name. That function returns the lower and the upper limits: (n, K) and (n, K), or (n,) and (n,)
     for the second of two classes.
     """
 
@@ -156,7 +156,13 @@ class IntervalMixin:
                 " ten samples of the other label: the limits hold less often than"
                 " stated."
             )
-        scores, _ = self._read_rows(X)
+        scores, features = self._read_rows(X)
+        return self._limits_checked(scores, level, features)
+
+    def _limits_checked(self, scores, level, features=None):
+        """Return the limits (n, 2) or (n, K, 2) at scores (n, C) that were validated;
+        `features` are (n, n_features) or None.
+        """
         limits_at = self._limits_at(level)
         n_classes = len(self.classes_)
         shape = (len(scores), 2)
@@ -164,10 +170,13 @@ class IntervalMixin:
             shape = (len(scores), n_classes, 2)
         limits = np.empty(shape)
         for rows in row_blocks(len(scores), _ARRAYS_OF_LIMITS * n_classes):
-            probabilities = self._predict_checked(scores[rows])
+            columns = {}
+            if features is not None:
+                columns["features"] = features[rows]
+            probabilities = self._predict_checked(scores[rows], **columns)
             marked_scores, _ = self._with_marks(scores[rows])
             limits[rows] = widened_limits(
-                *limits_at(marked_scores, probabilities), probabilities
+                *limits_at(marked_scores, probabilities, **columns), probabilities
             )
         return limits
 

@@ -93,9 +93,9 @@ class LogitRecalibrator(BaseRecalibrator):
     def _limits_at(self, level):
         limits_of = softmax_limits(self._limits.state, level)
 
-        def limits_at(scores, probabilities):
+        def limits_at(scores, probabilities, **columns):
             logits = self._new_logits(scores)
-            return limits_of(self._limits_design(logits), probabilities)
+            return limits_of(self._limits_design(logits, **columns), probabilities)
 
         return limits_at
 

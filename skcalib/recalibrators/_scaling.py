@@ -10,7 +10,6 @@ from numpy.typing import ArrayLike
 
 from skcalib._fitting.partial_pooling import PooledMap, slope_unit
 from skcalib._input.sklearn_private import StrOptions
-from skcalib._intervals.one_probability.regression import regression
 from skcalib._solvers.logistic import (
     fit_logistic,
     fit_squared_sigmoid,
@@ -238,9 +237,9 @@ class PlattScaling(FeatureRecalibrator, PartiallyPooledRecalibrator):
         # Slope and intercept for log-odds that are neither centred nor scaled.
         self.slope_ = float(slope / scale)
         self.intercept_ = float(at_centre - slope * centre / scale)
-        return regression(self._limits_position, [self.slope_, self.intercept_])
+        return self._regression([self.slope_, self.intercept_], side_features)
 
-    def _limits_position(self, scores):
+    def _own_position(self, scores):
         return _affine_features(scores)
 
     def _fit_pooled(self, problems):

@@ -17,9 +17,9 @@ from skcalib._fitting.side_features import SideFeatures
 from skcalib._input.sklearn_private import StrOptions
 from skcalib._input.tensors import as_array, like, namespace_of, widest_dtype
 from skcalib._intervals.one_probability.regression import regression
-from skcalib._intervals.one_probability.samples import Samples
+from skcalib._intervals.one_probability.samples import Samples, limits_of_rows
 from skcalib._intervals.one_probability.softmax import softmax
-from skcalib._intervals.one_probability.softmax_designs import OneSlope
+from skcalib._intervals.one_probability.softmax_designs import OneFactor
 from skcalib._intervals.one_probability.states import LIMITS
 from skcalib._rows.links import PROBABILITY_CLIP, row_softmax
 from skcalib._rows.namespaces import clipped, row_exponentials, row_shares
@@ -224,7 +224,7 @@ class TemperatureScaling(FeatureRecalibrator, ClippedRecalibrator, LogitRecalibr
         """Fit a temperature without features (n, d) first, then how its logarithm
         depends on them.
         """
-        self._fit_scores(scores, codes, sample_weight)
+        maker = self._fit_scores(scores, codes, sample_weight)
         logits = self._logits(self._clipped(scores)).astype(np.float64, copy=False)
         side_features = SideFeatures.of(features, sample_weight)
         log_factor, coef, strength = side_features.fit_log_factor(
@@ -235,6 +235,24 @@ class TemperatureScaling(FeatureRecalibrator, ClippedRecalibrator, LogitRecalibr
         # `coef` belongs to the factor of the logits. The temperature divides logits, so
         # that its coefficients have the opposite sign.
         self._set_features(side_features, -coef, strength)
+        if not self._keeps_features:
+            return maker
+        n_classes = logits.shape[1]
+
+        def design_of(columns):
+            logits, side = np.split(columns, [n_classes], axis=1)
+            return self._design(logits, side, coef)
+
+        def probabilities_of(columns):
+            design = design_of(columns)
+            is_possible = columns[:, :n_classes] > -np.inf
+            return row_softmax(np.where(is_possible, design.scaled, -np.inf))
+
+        maker = softmax(design_of, probabilities_of, self._limits_ridge(1))
+        columns = np.hstack((logits, side_features.values))
+        return limits_of_rows(
+            self._in_given_units(maker, side_features), (columns, codes, sample_weight)
+        )
 
     def _fit_logits(self, logits, codes, sample_weight, shortcuts=None):
         """Set the temperature of least loss for logits (n, K)."""
@@ -252,18 +270,30 @@ class TemperatureScaling(FeatureRecalibrator, ClippedRecalibrator, LogitRecalibr
         return softmax(self._limits_design, self._limits_probabilities)
 
     def _limits_at(self, level):
-        if len(self.classes_) > 2:
+        if len(self.classes_) > 2 or self._keeps_features:
             return super()._limits_at(level)
         limits_of = LIMITS["regression"](self._limits.state, level)
 
-        def limits_at(scores, probabilities):
+        def limits_at(scores, probabilities, **columns):
             return limits_of(np.diff(self._new_logits(scores).T, axis=0))
 
         return limits_at
 
-    def _limits_design(self, logits):
-        """Return how logits (n, K) depend on the inverse temperature."""
-        return OneSlope(np.where(logits > -np.inf, logits, 0.0))
+    def _limits_design(self, logits, features=None):
+        """Return how calibrated logits depend on the logarithm of the factor of logits
+        (n, K), and with features (n, n_features) on their coefficients.
+        """
+        side = self._centred(features, len(logits))
+        coef = -self.feature_coef_ if side.size else np.empty(0)
+        return self._design(logits, side, coef)
+
+    def _design(self, logits, side, coef):
+        """Return the design of logits (n, K) whose factor depends on deviations (n, d)
+        of features, with coefficients (d,).
+        """
+        factor = self.inverse_temperature_ * np.exp(side @ coef)
+        scaled = np.where(logits > -np.inf, logits, 0.0) * factor[:, None]
+        return OneFactor(scaled, np.column_stack((np.ones(len(side)), side)))
 
     def _limits_probabilities(self, logits):
         """Return the probabilities (n, K) of logits (n, K)."""

@@ -32,6 +32,22 @@ def covariances_of(state):
     return [state[name] for name in ("sandwich", "model") if name in state]
 
 
+def in_units(state, units):
+    """Return a state, or None, whose last parameters are those of another one times
+    some units (m,).
+    """
+    if state is None:
+        return None
+    scaled = dict(state)
+    for name, value in state.items():
+        if np.ndim(value) > 0:
+            factor = np.append(np.ones(len(value) - len(units)), units)
+            scaled[name] = value * factor
+        if np.ndim(value) == 2:
+            scaled[name] *= factor[:, None]
+    return scaled
+
+
 def largest_form(covariances, gradient):
     """Return the largest variance (n,) of log-odds with gradients (d, n) by the
     parameters.

@@ -34,7 +34,8 @@ _N_CELLS = 1024
 
 def regression(features, coef, centre=None, penalty=None):
     """Return the `Maker` of the state of a logistic regression from `Samples` whose
-    scores are log-odds: coefficients and their covariance.
+    scores are log-odds, or columns (n, c) with the features beside them: coefficients
+    and their covariance.
 
     The limits are about a fit of their own, to the labels 0 and 1 with Jeffreys'
     penalty, which is finite where the classes are separable. Smoothed labels and ridges
@@ -43,7 +44,7 @@ def regression(features, coef, centre=None, penalty=None):
     Parameters
     ----------
     features : callable
-        ``features(log_odds)`` returns the features (d, n) of log-odds (n,).
+        ``features(scores)`` returns the features (d, n) of the scores of samples.
     coef : array-like of shape (d,)
         Coefficients of the map, where the fit starts.
     centre : array-like of shape (d,), default=None
@@ -67,13 +68,13 @@ def regression(features, coef, centre=None, penalty=None):
 
 
 class _Rows(NamedTuple):
-    """Rows of a regression: log-odds, labels and total effective weights (n_rows,), the
+    """Rows of a regression: scores, labels and total effective weights (n_rows,), the
     squared weights of the samples in each, the clusters of these or None; how many
     independent samples the rarer label is worth, and whether samples have weights or
     clusters.
     """
 
-    log_odds: np.ndarray
+    scores: np.ndarray
     labels: np.ndarray
     weight: np.ndarray
     square: np.ndarray
@@ -86,24 +87,24 @@ def _kept(samples, features, coef):
     """Return the `_Rows` of `Samples`: themselves, or where there are many of them,
     without clusters, their cells.
     """
-    log_odds = samples.scores.astype(np.float64, copy=False)
+    scores = samples.scores.astype(np.float64, copy=False)
     labels = samples.labels
     weight = square = fitted = None
     if samples.weight is not None:
         weight = samples.effective_weight
         square = weight**2
     if samples.cluster is not None:
-        fitted = expit(coef @ features(log_odds))
-    elif len(labels) > _MOST_ROWS:
+        fitted = expit(coef @ features(scores))
+    elif scores.ndim == 1 and len(labels) > _MOST_ROWS:
         sizes = {"fewest_rows": _MOST_ROWS, "most_cells": _N_CELLS}
         if square is not None:
-            _, _, square = condensed(log_odds, labels, square, **sizes)
-        log_odds, labels, weight = condensed(log_odds, labels, weight, **sizes)
+            _, _, square = condensed(scores, labels, square, **sizes)
+        scores, labels, weight = condensed(scores, labels, weight, **sizes)
     weight = weights_or_ones(weight, len(labels))
     if square is None:
         square = weight  # the number of samples, each of weight 1
     return _Rows(
-        log_odds,
+        scores,
         labels,
         weight,
         square,
@@ -115,7 +116,7 @@ def _kept(samples, features, coef):
 
 def _state(rows, features, start, centre, penalty):
     """Return the state of the regression of `_Rows`: see `regression`."""
-    design = features(rows.log_odds)
+    design = features(rows.scores)
     coef = fit_jeffreys(design, rows.labels, rows.weight, start, centre, penalty)
     fitted = expit(coef @ design)
     curvature = rows.weight * fitted * (1 - fitted)
@@ -149,7 +150,7 @@ def _state(rows, features, start, centre, penalty):
     if penalty is not None or not rows.is_dependent:
         state["model"] = inverse
     if penalty is None and not rows.is_dependent and len(coef) > 2:
-        state |= profile_table(features, rows.log_odds, rows.labels, rows.weight, coef)
+        state |= profile_table(features, rows.scores, rows.labels, rows.weight, coef)
     return state
 
 

@@ -31,13 +31,13 @@ _NO_CURVATURE = 1e-12
 
 def softmax(design_of, probabilities_of, ridge=0.0):
     """Return the `Maker` of the state of a softmax of linear logits from
-    `Samples` whose scores are logits (n, K) and whose labels are codes: the covariance
-    of the parameters.
+    `Samples` whose scores are logits (n, K), perhaps with further columns, and whose
+    labels are codes: the covariance of the parameters.
 
     Parameters
     ----------
     design_of, probabilities_of : callable
-        Functions of logits (n, K): a design of `softmax_designs`, and the probabilities
+        Functions of such scores: a design of `softmax_designs`, and the probabilities
         (n, K) by the map.
     ridge : float or ndarray of shape (n_parameters,), default=0
         Second derivative of the ridge by each parameter.
@@ -66,8 +66,10 @@ class _Kept(NamedTuple):
 
 def _kept(samples, design_of):
     """Return what is kept of `Samples`, or None if there are too many parameters."""
-    n_rows, n_classes = samples.scores.shape
-    n_parameters = design_of(np.zeros((1, n_classes))).n_parameters
+    n_rows, n_columns = samples.scores.shape
+    empty = design_of(np.zeros((1, n_columns)))
+    n_parameters = empty.n_parameters
+    n_classes = empty.n_classes
     if n_parameters > _MOST_PARAMETERS:
         return None
     # A part of the samples determines the covariance well enough, unless they depend

@@ -11,6 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from skcalib._intervals.sandwich import quadratic_form
+
 _TINY = np.finfo(np.float64).tiny
 
 
@@ -57,35 +59,44 @@ class Shares:
         return np.sqrt(np.maximum(variance, 0.0)) / np.maximum(self.rest, _TINY)
 
 
-class OneSlope(NamedTuple):
-    """Logits that are one parameter times features (n, K)."""
+class OneFactor(NamedTuple):
+    """Logits (n, K) of which each row has a factor: the logarithm of the factor is
+    linear, with the parameters, in features (n, d).
+    """
 
+    scaled: np.ndarray
     features: np.ndarray
 
     @property
     def n_parameters(self):
-        return 1
+        return self.features.shape[1]
+
+    @property
+    def n_classes(self):
+        return self.scaled.shape[1]
 
     @property
     def numbers_per_row(self):
         """Size of the largest arrays of `variance`, per row."""
-        return self.features.shape[1]
+        return max(self.n_classes, self.n_parameters)
 
     def of_rows(self, rows):
         """Return the design of some rows."""
-        return OneSlope(self.features[rows])
+        return OneFactor(self.scaled[rows], self.features[rows])
 
     def combined(self, coefficient):
         """Return the derivatives (n, n_parameters) of the sum of the logits times
         coefficients (n, K).
         """
-        return np.sum(coefficient * self.features, axis=1, keepdims=True)
+        total = np.einsum("nk,nk->n", coefficient, self.scaled)
+        return total[:, None] * self.features
 
     def of_two_classes(self):
         """Return features (d, n), and the matrix (d, n_parameters) with which they are
         the derivatives of the log-odds of the second of two classes.
         """
-        return np.diff(self.features.T, axis=0), np.ones((1, 1))
+        log_odds = np.diff(self.scaled.T, axis=0)
+        return log_odds * self.features.T, np.eye(self.n_parameters)
 
     @staticmethod
     def form_of(covariance):
@@ -96,10 +107,10 @@ class OneSlope(NamedTuple):
 
     def variance(self, form, shares):
         """Return the variances (K, n) of `Shares.variances`."""
-        features = self.features.T
-        features = features - features[shares.top]
-        mean = np.sum(shares.deviation * features, axis=0)
-        return form[0, 0] * (features - mean) ** 2
+        scaled = self.scaled.T
+        scaled = scaled - scaled[shares.top]
+        mean = _summed(shares.deviation, scaled)
+        return quadratic_form(form, self.features.T) * (scaled - mean) ** 2
 
 
 class OwnSlopes(NamedTuple):
@@ -111,8 +122,12 @@ class OwnSlopes(NamedTuple):
     features: np.ndarray
 
     @property
+    def n_classes(self):
+        return self.features.shape[1]
+
+    @property
     def n_parameters(self):
-        return 2 * self.features.shape[1]
+        return 2 * self.n_classes
 
     numbers_per_row = n_parameters
 
@@ -121,7 +136,7 @@ class OwnSlopes(NamedTuple):
         return OwnSlopes(self.features[rows])
 
     def combined(self, coefficient):
-        """See `OneSlope`."""
+        """See `OneFactor`."""
         product = np.stack((coefficient * self.features, coefficient), axis=-1)
         return product.reshape(len(product), -1)
 
@@ -131,19 +146,19 @@ class OwnSlopes(NamedTuple):
         return self.features * slope + intercept
 
     def of_two_classes(self):
-        """See `OneSlope`."""
+        """See `OneFactor`."""
         first, second = self.features.T
         matrix = np.array([[-1.0, 0, 0, 0], [0, 0, 1, 0], [0, -1, 0, 1]])
         return np.stack((first, second, np.ones(len(first)))), matrix
 
     @staticmethod
     def form_of(covariance):
-        """See `OneSlope`: the slopes before the intercepts."""
+        """See `OneFactor`: the slopes before the intercepts."""
         order = np.arange(len(covariance)).reshape(-1, 2).T.ravel()
         return covariance[np.ix_(order, order)]
 
     def variance(self, form, shares):
-        """See `OneSlope`."""
+        """See `OneFactor`."""
         slope = self.features.T
         n_classes = len(slope)
         top, _ = shares.top
@@ -193,7 +208,7 @@ class SharedFeatures(NamedTuple):
         return SharedFeatures(self.features[rows], self.n_classes)
 
     def combined(self, coefficient):
-        """See `OneSlope`."""
+        """See `OneFactor`."""
         product = coefficient[:, :, None] * self.features[:, None]
         return product.reshape(len(product), -1)
 
@@ -202,12 +217,12 @@ class SharedFeatures(NamedTuple):
         return self.features @ parameters.reshape(self.n_classes, -1).T
 
     def of_two_classes(self):
-        """See `OneSlope`."""
+        """See `OneFactor`."""
         one = np.eye(self.features.shape[1])
         return self.features.T, np.hstack((-one, one))
 
     def form_of(self, covariance):
-        """See `OneSlope`: the covariance of the logits of two classes is a quadratic
+        """See `OneFactor`: the covariance of the logits of two classes is a quadratic
         function of the b features. Its coefficients, a row for each pair of classes,
         belong to the products of two features.
         """
@@ -221,7 +236,7 @@ class SharedFeatures(NamedTuple):
         return coefficient
 
     def variance(self, form, shares):
-        """See `OneSlope`."""
+        """See `OneFactor`."""
         # 1. The covariances of the logits of each pair of classes.
         features = np.ascontiguousarray(self.features.T)
         first, second = _pairs(len(features))
