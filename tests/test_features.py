@@ -215,21 +215,26 @@ def _plain_temperature(X, y, new):
         value = found.fun + np.linalg.slogdet(hessian)[1] / 2
         return found.x, value - (d * np.log(strength) / 2 if d else 0)
 
-    best = None
+    fits = []
     for strength in STRENGTHS:
         is_finite = np.isfinite(strength)
         coef, value = minus_evidence(u if is_finite else u[:, :0], strength)
-        if best is None or value < best[1]:
-            best = (coef, value, strength)
-    coef, _, strength = best
-    log_factor = coef[0] + (new_u @ coef[1:] if len(coef) > 1 else 0)
-    factor = np.exp(np.broadcast_to(log_factor, len(new)))
+        fits.append((value, strength, np.append(coef, np.zeros(3 - len(coef)))))
+    least, strength, _ = min(fits, key=lambda fit: fit[0])
+    shares = [np.exp(least - value) for value, _, _ in fits]
+    if np.isinf(strength):
+        shares = [1.0] + [0.0] * (len(fits) - 1)
+    coef = sum(
+        share / sum(shares) * coef
+        for share, (_, _, coef) in zip(shares, fits, strict=True)
+    )
+    factor = np.exp(coef[0] + new_u @ coef[1:])
     return softmax(factor[:, None] * new[:, :3], axis=1), strength
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("effect", [0.8, 0.0])
-def test_temperature_is_the_penalised_fit_of_largest_evidence(effect):
+def test_temperature_is_the_mean_of_penalised_fits_by_their_evidence(effect):
     X, y = _varying_temperatures(300, effect=effect)
     new, _ = _varying_temperatures(40, seed=1)
     fitted = TemperatureScaling(features=[3, 4], input="logit").fit(X, y)
@@ -291,7 +296,7 @@ def test_useless_features_cost_little(method, n, n_features, most):
     [
         (200, 1, 0.0015),
         (200, 3, 0.0025),
-        (200, 10, 0.0035),  # .0030 of 80 runs: more than the .0025 of other methods
+        (200, 10, 0.0025),
         (2000, 10, 0.001),
     ],
 )

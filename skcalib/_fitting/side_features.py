@@ -1,11 +1,12 @@
 """Features besides the score in a logistic regression, or in the logarithm of a
-temperature: a ridge on their coefficients, whose strength the marginal likelihood
-chooses.
+temperature: a ridge on their coefficients, whose strengths the marginal likelihood
+chooses or weights.
 """
 
 from typing import NamedTuple, Self
 
 import numpy as np
+from scipy.special import softmax
 
 from skcalib._solvers.logistic import fit_logistic, location_scale, logistic_loss
 from skcalib._solvers.varying_temperature import VaryingTemperature
@@ -89,6 +90,12 @@ class SideFeatures(NamedTuple):
     def fit_log_factor(self, logits, codes, sample_weight):
         """Fit the factor of logits (n, K) whose logarithm is linear in the features.
 
+        Unless the marginal likelihood is largest for an infinite ridge, which leaves
+        the features out, the coefficients are the means of those of all strengths,
+        weighted by it. It is flat for a temperature, about which a sample says less
+        than about an event's log-odds: where it is largest, the ridge is often too
+        weak.
+
         The arguments are those of a `VaryingTemperature`; the logits are already
         divided by the temperature without features.
 
@@ -99,30 +106,34 @@ class SideFeatures(NamedTuple):
         side_coef : ndarray of shape (n_features,)
             Coefficients of the standardised features.
         strength : float
-            The chosen strength of the ridge; infinity if these coefficients are 0.
+            The strength of the ridge with the largest marginal likelihood; infinity if
+            these coefficients are 0.
         """
         n_rows, n_side = self.values.shape
         ones = np.ones((n_rows, 1))
         rows = (logits, codes, sample_weight)
         problem = VaryingTemperature(*rows, ones, np.zeros(1))
         loss, _, hessian = problem.derivatives(np.zeros(1))
-        chosen = (0.0, np.zeros(n_side), np.inf)
         # If every row is classified right, no temperature is too low, and features
         # cannot say where it should be higher.
         if (logits.argmax(axis=1) == codes).all():
-            return chosen
-        least = negative_evidence(loss, hessian, 0, np.inf)
+            return 0.0, np.zeros(n_side), np.inf
         start = np.zeros(1 + n_side)
+        fits = [start]
+        evidence = [-negative_evidence(loss, hessian, 0, np.inf)]
         for strength in STRENGTHS[1:]:
             penalty = np.concatenate(([0.0], np.full(n_side, strength)))
             features = np.hstack((ones, self.values))
             problem = VaryingTemperature(*rows, features, penalty)
             start, (loss, _, hessian) = problem.minimum(start)
-            evidence = negative_evidence(loss, hessian, n_side, strength)
-            if evidence < least:
-                least = evidence
-                chosen = (float(start[0]), start[1:], strength)
-        return chosen
+            fits.append(start)
+            evidence.append(-negative_evidence(loss, hessian, n_side, strength))
+        strength = STRENGTHS[np.argmax(evidence)]
+        if np.isinf(strength):
+            log_factor, *side_coef = fits[0]
+        else:
+            log_factor, *side_coef = softmax(evidence) @ fits
+        return float(log_factor), np.array(side_coef), strength
 
 
 def negative_evidence(loss, hessian, n_features, strength):

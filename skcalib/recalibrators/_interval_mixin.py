@@ -21,8 +21,9 @@ class IntervalMixin:
     The fit of such a method returns a `Maker`, from which `_limits` is made. The method
     defines ``_limits_at(level)``, which returns a function of validated scores (n, C),
     in which impossible classes are marked, and calibrated probabilities (n, K); of a
-    method with a parameter `features`, also of these by name. That function returns the lower and the upper limits: (n, K) and (n, K), or (n,) and (n,)
-    for the second of two classes.
+    method with a parameter `features`, also of these by name. That function returns the
+    lower and the upper limits: (n, K) and (n, K), or (n,) and (n,) for the second of
+    two classes.
     """
 
     # What the limits are computed from.
@@ -81,7 +82,8 @@ class IntervalMixin:
         those of a straight line cover .17 of a curve with plateaus at 10,000 samples,
         and those of a temperature nothing where all scores have the frequency .3.
         They take a learned floor as given, and cover .61 to .92 where the truth has a
-        floor of .03.
+        floor of .03, and .09 in the worst world of a search, where most scores are next
+        to 1.
 
         With clusters, the variance of a regression or a softmax comes from the steps
         that the fit takes without one of them (CR3), with Satterthwaite's degrees of
@@ -90,8 +92,12 @@ class IntervalMixin:
         others cover .80 to .84.
 
         `VectorScaling`, `MatrixScaling`, `DirichletCalibration`, and temperatures of
-        more than two classes: the delta method on the log-odds of each class, about the
-        fitted curve.
+        more than two classes or with `features`: the delta method on the log-odds of
+        each class, about the fitted curve, with the larger of both variances.
+
+        Coefficients of `features` are parameters like others; their ridge is taken as
+        given. Limits of .9 cover .83 to .89 with 200 samples, those of temperatures .80
+        to .82.
 
         Bins: Wilson's limits for the frequency among the samples of the score's bin.
         Inside a bin the frequency at one score may differ from it.

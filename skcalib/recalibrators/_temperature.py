@@ -68,10 +68,10 @@ class TemperatureScaling(FeatureRecalibrator, ClippedRecalibrator, LogitRecalibr
         Columns of `X`, by name or position, on which the logarithm of the temperature
         depends linearly, such as the length of a text. The other columns are the
         scores. Features are numbers without missing values, and require ``loss="log"``.
-        Their coefficients have a ridge penalty, on the scale of standardised features,
-        whose strength maximises the marginal likelihood; it may be infinite, which
-        leaves the features out. With 200 samples of two classes, one useless feature
-        costs .001 nats, and ten cost .003.
+        Their coefficients have a ridge penalty, on the scale of standardised features.
+        They are means over ten strengths, weighted by the marginal likelihood; if it is
+        largest for an infinite one, the features are left out. With 200 samples of two
+        classes, ten useless features cost .0015 nats.
     clip : "auto", float or None, default="auto"
         How probabilities are kept away from 0 and 1 before conversion to log-odds.
         "auto" learns a floor f: a probability p becomes
@@ -111,8 +111,8 @@ class TemperatureScaling(FeatureRecalibrator, ClippedRecalibrator, LogitRecalibr
     feature_mean_ : ndarray of shape (n_features,)
         Mean of each feature, at which the temperature is `temperature_`.
     feature_penalty_ : float
-        The selected strength of the ridge penalty; infinity if the features are left
-        out.
+        The strength of the ridge penalty with the largest marginal likelihood; infinity
+        if the features are left out.
 
     Raises
     ------
