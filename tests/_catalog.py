@@ -4,6 +4,7 @@ and the check of an error message.
 
 import traceback
 from contextlib import contextmanager
+from functools import wraps
 from importlib import import_module
 from inspect import signature
 from pathlib import Path
@@ -171,3 +172,27 @@ def check_each(check, cases):
     assert not failures, "\n".join([f"{len(failures)} cases fail:", *failures])
     if skipped is not None:
         raise skipped
+
+
+def every(name, cases):
+    """Return a decorator of tests that have a parameter of this name: each of many
+    quick cases of it is checked as by `check_each`.
+
+    Cases are values, or those of `pytest.param`, which have an id.
+    """
+    values = {
+        getattr(case, "id", case): getattr(case, "values", (case,))[0] for case in cases
+    }
+
+    def decorate(test):
+        @wraps(test)
+        def all_cases(**others):
+            check_each(lambda case: test(**{name: values[case]}, **others), values)
+
+        described = signature(test)
+        others = [one for one in described.parameters.values() if one.name != name]
+        all_cases.__signature__ = described.replace(parameters=others)
+        all_cases.cases = [str(case) for case in values]
+        return all_cases
+
+    return decorate

@@ -10,6 +10,7 @@ from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
 import pytest
+from _catalog import every
 from registry import REGISTRY
 
 import skcalib
@@ -178,7 +179,7 @@ def _documented(thing):
     )
 
 
-@pytest.mark.parametrize("path", PUBLIC)
+@every("path", PUBLIC)
 def test_a_page_has_its_parts(path):
     thing = PUBLIC[path]
     documented = _documented(thing)
@@ -193,7 +194,7 @@ def test_a_page_has_its_parts(path):
     assert documented["Examples"] or _is_result(path)
 
 
-@pytest.mark.parametrize("path", PUBLIC)
+@every("path", PUBLIC)
 def test_parameters_are_those_of_the_signature(path):
     thing = PUBLIC[path]
     described = [thing]

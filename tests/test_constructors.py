@@ -5,6 +5,7 @@ from numbers import Real
 
 import numpy as np
 import pytest
+from _catalog import every
 from sklearn.base import BaseEstimator, clone
 
 import skcalib
@@ -28,7 +29,7 @@ ESTIMATORS = {
     for name, member in ((name, getattr(room, name)) for name in room.__all__)
     if inspect.isclass(member) and issubclass(member, BaseEstimator)
 }
-every_estimator = pytest.mark.parametrize("name", sorted(ESTIMATORS))
+every_estimator = every("name", sorted(ESTIMATORS))
 
 
 def _binary_rows():

@@ -5,6 +5,7 @@ from dataclasses import is_dataclass
 from importlib import import_module
 
 import pytest
+from _catalog import every
 
 validate = pytest.importorskip("numpydoc.validate").validate
 
@@ -65,10 +66,9 @@ def _public_names():
                         yield f"{module.__name__}.{name}.{method.__name__}", False
 
 
-@pytest.mark.parametrize(
-    ("name", "needs_example"), list(_public_names()), ids=lambda value: str(value)
-)
-def test_docstring(name, needs_example):
+@every("described", list(_public_names()))
+def test_docstring(described):
+    name, needs_example = described
     codes = CODES | ({"EX01"} if needs_example else set())
     errors = [
         f"{code}: {text}" for code, text in validate(name)["errors"] if code in codes

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import sklearn
+from _catalog import every
 from sklearn.utils.fixes import parse_version
 
 from skcalib._guide import see
@@ -256,7 +257,7 @@ def _links(page):
             yield link
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@every("page", PAGES)
 def test_links(page):
     lost = []
     for link in _links(page):
@@ -283,7 +284,7 @@ def _contents(text):
                 yield re.sub(r"^.*<(.*)>$", r"\1", line)
 
 
-@pytest.mark.parametrize("page", sorted(DOC.glob("*.md")), ids=lambda page: page.name)
+@every("page", sorted(DOC.glob("*.md")))
 def test_roles_and_directives(page):
     text = page.read_text("utf-8")
     for name in re.findall(r"\{doc\}`(?:[^`<]*<)?([^`>]+)>?`", text):
@@ -391,7 +392,7 @@ def test_the_first_picture_and_its_scores(capsys):
 EXAMPLES = sorted((DOC / "gallery").glob("plot_*.py"))
 
 
-@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+@every("path", EXAMPLES)
 def test_an_example_has_a_title_a_text_and_steps(path):
     text = path.read_text("utf-8")
     title, line = text.splitlines()[1:3]

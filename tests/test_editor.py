@@ -8,6 +8,7 @@ from typing import get_args, get_type_hints
 
 import numpy as np
 import pytest
+from _catalog import every
 from _signatures import public_callables, public_modules
 from sklearn.base import BaseEstimator, clone
 
@@ -65,11 +66,12 @@ def test_types_admit_no_refused_option(function, rows):
 def _estimators():
     for path, public in public_callables().items():
         if inspect.isclass(public) and issubclass(public, BaseEstimator):
-            yield pytest.param(path, public, id=path)
+            yield path, public
 
 
-@pytest.mark.parametrize(("path", "estimator"), _estimators())
-def test_every_estimator_links_to_its_page(path, estimator):
+@every("found", _estimators())
+def test_every_estimator_links_to_its_page(found):
+    path, estimator = found
     assert issubclass(estimator, DescribedEstimator)
     if path.startswith("skcalib.recalibrators."):
         return  # bases, which are not made

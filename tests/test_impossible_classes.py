@@ -257,10 +257,10 @@ def of_javascript(model, new):
     return np.array(json.loads(done.stdout), dtype=float)
 
 
-def of_sql(model, new):
+def of_sql(model, new, classes=slice(None)):
     duckdb, arrow = pytest.importorskip("duckdb"), pytest.importorskip("pyarrow")
     names = [f"z{k}" for k in range(new.shape[1])]
-    texts = to_sql(model, score=names, dialect="duckdb")
+    texts = to_sql(model, score=names, dialect="duckdb")[classes]
     connection = duckdb.connect()
     columns = {name: new[:, k] for k, name in enumerate(names)}
     connection.register("t", arrow.table({"n": np.arange(len(new)), **columns}))
@@ -283,7 +283,14 @@ def test_outside_python(rows, new, method, way):
     np.testing.assert_allclose(
         Rows(new)(calibration_map(model).output), wanted, atol=1e-12
     )
-    np.testing.assert_allclose(way(model, new), wanted, rtol=0, atol=1e-12)
+    if way is of_sql:
+        # A text for each class: the first and the last one take half as long as all,
+        # which `test_formats` has.
+        ends = slice(None, None, N_CLASSES - 1)
+        found, wanted = of_sql(model, new, ends), wanted[:, ends]
+    else:
+        found = way(model, new)
+    np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-12)
 
 
 def test_texts_of_sql_that_would_be_too_long_give_null():

@@ -45,7 +45,11 @@ def rows(request):
 
 
 @pytest.mark.filterwarnings("ignore:Scores are tied")
-@pytest.mark.parametrize("way", [of_onnx, of_javascript, of_sql])
+@pytest.mark.parametrize(
+    "way",
+    # DuckDB takes seconds to plan the long texts of some methods.
+    [of_onnx, of_javascript, pytest.param(of_sql, marks=pytest.mark.slow)],
+)
 @pytest.mark.parametrize("method", METHODS, ids=repr)
 def test_the_scores_of_the_fit_agree(rows, method, way):
     """Cuts lay on scores: SQL differed in 117 of 500 rows of uniform-mass bins."""

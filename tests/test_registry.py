@@ -8,6 +8,7 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
+from _catalog import every
 from _golden_recalibrators import golden_by_name
 from _signatures import public_modules, stored_signatures
 from registry import REGISTRY, DisplayEntry, RecalibratorEntry, entries_of
@@ -47,7 +48,7 @@ def test_every_public_name_has_an_entry():
     assert not REGISTRY.keys() - PUBLIC.keys(), "these names are not public"
 
 
-@pytest.mark.parametrize("name", REGISTRY)
+@every("name", REGISTRY)
 def test_an_entry_is_of_the_right_kind(name):
     public = PUBLIC[name]
     entry = REGISTRY[name]
@@ -73,7 +74,7 @@ def test_a_recalibrator_has_instances_or_tests_of_its_own():
     assert of_their_own == {name for name in entries if not entries[name].instances}
 
 
-@pytest.mark.parametrize("name", REGISTRY)
+@every("name", REGISTRY)
 def test_the_job_uses_the_name(name):
     job = REGISTRY[name].job
     if job in PUBLIC:  # which returns it
@@ -84,7 +85,7 @@ def test_the_job_uses_the_name(name):
     )
 
 
-@pytest.mark.parametrize("name", REGISTRY)
+@every("name", REGISTRY)
 def test_a_docstring_names_a_paper_or_the_entry_says_why_not(name):
     has_paper = "\nReferences\n----------\n" in (inspect.getdoc(PUBLIC[name]) or "")
     entry = REGISTRY[name]

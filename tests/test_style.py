@@ -7,6 +7,7 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
+from _catalog import every
 
 ROOT = Path(__file__).parents[1]
 DOC = ROOT / "doc"
@@ -51,7 +52,7 @@ def test_code_is_read(tmp_path):
     assert {"One.", "two  rows a class"} <= set(texts_of_code(path))
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@every("page", PAGES)
 def test_words_of_pages(page):
     assert found_in(page.read_text("utf-8")) == []
 
@@ -66,7 +67,7 @@ def test_words_of_docstrings_messages_and_examples():
     assert not wrong
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@every("page", PAGES)
 def test_code_has_at_most_88_columns(page):
     blocks = re.findall(
         r"^ *```(?:python|pycon)\n(.*?)^ *```", page.read_text("utf-8"), re.S | re.M
@@ -126,7 +127,7 @@ def test_other_words_are_found():
     assert other_words("Two slices, and the pooled map.") == ["slices"]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@every("page", PAGES)
 def test_groups_have_one_word_on_pages(page):
     assert other_words(page.read_text("utf-8")) == []
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from _catalog import metrics_, refused
+from _catalog import every, metrics_, refused
 from scipy import sparse
 from sklearn.exceptions import DataConversionWarning, NotFittedError
 
@@ -25,9 +25,9 @@ SCORES3 = np.array(
     [[0.6, 0.3, 0.1], [0.2, 0.5, 0.3], [0.1, 0.2, 0.7], [0.3, 0.4, 0.3]] * 2
 )
 
-everywhere = pytest.mark.parametrize("metric", metrics_())
-with_labels = pytest.mark.parametrize("metric", metrics_("labels"))
-with_weights = pytest.mark.parametrize("metric", metrics_("sample_weight"))
+everywhere = every("metric", metrics_())
+with_labels = every("metric", metrics_("labels"))
+with_weights = every("metric", metrics_("sample_weight"))
 
 
 def _with(value, row=5, scores=SCORES):
@@ -134,7 +134,7 @@ def test_metric_refuses_more_classes_than_columns(metric):
         metric([0, 1, 2, 3] * 2, SCORES3)
 
 
-@pytest.mark.parametrize("metric", metrics_("labels", many_classes=True))
+@every("metric", metrics_("labels", many_classes=True))
 def test_metric_refuses_to_guess_which_class_is_missing(metric):
     with refused(ValueError, "y_true has 2 classes (1, 2)", "3 classes", "labels="):
         metric(Y + 1, SCORES3)
