@@ -4,6 +4,7 @@ they need, and a metric that a test or a doctest registers is taken out again.
 
 import gc
 from importlib.util import find_spec
+from pathlib import Path
 
 import pytest
 
@@ -13,6 +14,7 @@ _NEEDED = {
     "skcalib/displays/*": ["matplotlib"],
     "skcalib/engines/*": ["narwhals", "duckdb", "pandas"],
 }
+_PACKAGE = Path(__file__).parent / "skcalib"
 collect_ignore_glob = [
     folder
     for folder, packages in _NEEDED.items()
@@ -31,6 +33,15 @@ def pytest_collection():
     finally:
         gc.enable()
         gc.freeze()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file(file_path):
+    """Look for doctests in the package alone: tests have none."""
+    collectors = yield
+    if _PACKAGE in file_path.parents:
+        return collectors
+    return [one for one in collectors if type(one) is pytest.Module]
 
 
 @pytest.fixture(autouse=True)

@@ -706,6 +706,58 @@ def test_one_place_says_which_column_is_which_class():
     assert found == []
 
 
+# The files of `_input` where what a user gives becomes an array.
+DOOR = {"scores", "scales", "tensors", "scalars", "classifier_scores"}
+MAKES_ARRAYS = {"asarray", "array", "asanyarray", "ascontiguousarray", "asfarray"}
+SCORES = {"scores", "y_proba", "y_prob", "y_score", "proba", "response"}
+ASKS = {"predict_proba", "decision_function", "getattr"}
+
+
+def _asks_a_model(node):
+    """Return whether an expression is the answer of a classifier."""
+    if not isinstance(node, ast.Call):
+        return False
+    if isinstance(node.func, ast.Call):  # getattr(model, method)(X)
+        node = node.func
+    return _called(node) in ASKS
+
+
+def makes_scores(call):
+    """Return whether a call makes an array of scores."""
+    is_numpy = getattr(getattr(call.func, "value", None), "id", None) == "np"
+    if not (is_numpy and _called(call) in MAKES_ARRAYS and call.args):
+        return False
+    first = call.args[0]
+    return getattr(first, "id", None) in SCORES or _asks_a_model(first)
+
+
+def test_nobody_else_makes_arrays_of_scores():
+    """One function makes scores of whatever comes; tests/test_one_door.py tries it."""
+    found = []
+    for path, calls in _calls_of_modules().items():
+        if path.parent.name == "_input" and path.name in DOOR:
+            continue
+        if path.name in ("_node", "links"):  # of scores that are valid
+            continue
+        found += [f"{path}:{node.lineno}" for _, node in calls if makes_scores(node)]
+    assert found == []
+
+
+@pytest.mark.parametrize(
+    ("line", "is_found"),
+    [
+        ("np.asarray(y_proba, dtype=float)", True),
+        ("np.array(model.predict_proba(X))", True),
+        ("np.asarray(getattr(model, method)(X))", True),
+        ("np.asarray(weight)", False),
+        ("np.sum(scores)", False),
+    ],
+)
+def test_arrays_of_scores_are_found(line, is_found):
+    (call,) = (node.value for node in ast.parse(line).body)
+    assert makes_scores(call) == is_found
+
+
 # By (file, function): why labels are compared with that of the event outside of
 # `_input`, which turns them into codes, so that the event is True.
 EVENTS = {

@@ -1,8 +1,5 @@
 """One function makes scores of whatever comes: classifiers, arrays, tensors, tables."""
 
-import ast
-from pathlib import Path
-
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -21,51 +18,6 @@ from skcalib import (
     TemperatureScaling,
 )
 from skcalib.metrics import calibration_error
-
-PACKAGE = Path(__file__).parents[1] / "skcalib"
-# The rooms where what a user gives becomes an array.
-DOOR = {
-    "scores.py",
-    "scales.py",
-    "tensors.py",
-    "scalars.py",
-    "classifier_scores.py",
-}
-MAKES_ARRAYS = {"asarray", "array", "asanyarray", "ascontiguousarray", "asfarray"}
-SCORES = {"scores", "y_proba", "y_prob", "y_score", "proba", "response"}
-ASKS = {"predict_proba", "decision_function", "getattr"}
-
-
-def _asks_a_model(node):
-    """Return whether an expression is the answer of a classifier."""
-    if not isinstance(node, ast.Call):
-        return False
-    function = node.func
-    if isinstance(function, ast.Call):  # getattr(model, method)(X)
-        function = function.func
-    return getattr(function, "attr", getattr(function, "id", None)) in ASKS
-
-
-def _makes_scores(call):
-    name = getattr(call.func, "attr", None)
-    is_numpy = getattr(getattr(call.func, "value", None), "id", None) == "np"
-    if not (is_numpy and name in MAKES_ARRAYS and call.args):
-        return False
-    first = call.args[0]
-    return getattr(first, "id", None) in SCORES or _asks_a_model(first)
-
-
-def test_nobody_else_makes_arrays_of_scores():
-    found = []
-    for path in sorted(PACKAGE.rglob("*.py")):
-        if path.parent.name == "_input" and path.name in DOOR:
-            continue
-        if path.name in ("_node.py", "links.py"):  # of scores that are valid
-            continue
-        for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.Call) and _makes_scores(node):
-                found.append(f"{path.relative_to(PACKAGE)}:{node.lineno}")
-    assert found == []
 
 
 class Wrapped(ClassifierMixin, BaseEstimator):

@@ -73,8 +73,9 @@ RECALIBRATORS = [
 @pytest.mark.filterwarnings("ignore:The least populated class in y")
 @parametrize_with_checks(
     [
+        # two folds: more of them only repeat the fits
         RecalibratedClassifierCV(
-            LogisticRegression(), recalibrator=PlattScaling(), ensemble=True
+            LogisticRegression(), recalibrator=PlattScaling(), ensemble=True, cv=2
         )
     ]
 )
