@@ -72,6 +72,7 @@ def _change_pvalue(before, after, seed):
     None if they are too few.
     """
     options = {
+        "confidence_level": None,  # no intervals
         "n_resamples": _N_RESAMPLES,
         "random_state": seed,
         "weight_type": after.weight_type,

@@ -10,7 +10,8 @@ from skcalib._inference.results import IntervalEstimate
 from skcalib._rows.blocks import taken, weights_or_ones
 from skcalib.binning import EqualMass
 from skcalib.evaluation._advice_search import LEVEL
-from skcalib.monitoring import calibration_change
+from skcalib.monitoring._change import change_test
+from skcalib.monitoring._two_samples import two_samples
 
 _FEWEST_SIDE = 30  # fewest samples of a group before and after a change
 # Fewest expected events there, counted as the sum of p (1 - p).
@@ -44,7 +45,7 @@ def found_changes(samples, probabilities):
     each segment, as a list of `FoundChange`, the smallest p-value first.
 
     Of each group, the start of the period that divides its residuals most clearly is
-    tested by `calibration_change`. `probabilities` are those of the `Samples` after
+    tested as in `calibration_change`. `probabilities` are those of the `Samples` after
     recalibration, out of fold. With several classes the event is that the predicted
     class is right.
     """
@@ -117,21 +118,23 @@ def _shift(samples, is_later, n_tests):
         values = getattr(samples, key)
         if values is not None:
             options[key] = (taken(values, ~is_later), taken(values, is_later))
-    # One bin and one draw: the errors, which take long, are not used.
-    shift = calibration_change(
+    both_sides = two_samples(
         samples.labels[~is_later],
         samples.scores[~is_later],
         samples.labels[is_later],
         samples.scores[is_later],
-        norm=1,
-        binning=EqualMass(1),
-        method="plugin",
-        n_resamples=1,
-        confidence_level=level,
+        EqualMass(1),  # the bins of errors, which are not used
         labels=[False, True],
-        random_state=0,
         **options,
-    ).shift
+    )
+    # One draw: the p-value of the draws is not used.
+    _, _, shift = change_test(
+        both_sides,
+        samples.weight_type,
+        level,
+        n_resamples=1,
+        random_state=np.random.RandomState(0),
+    )
     half_width = (shift.high - shift.low) / 2
     if np.isnan(half_width):
         return shift, 1.0

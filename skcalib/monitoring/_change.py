@@ -28,6 +28,7 @@ from skcalib.binning import BaseBinning
 from skcalib.monitoring._excess import excess_of_bins, excess_of_rows, excess_test
 from skcalib.monitoring._two_samples import two_samples, warn_of_equal_rows
 
+_NO_LEVEL = "confidence_level is None"
 _LEVEL = 0.05  # below which the sentence of a result says that there is a change
 _QUANTITIES = {
     "shift": "Difference in event frequency at equal scores",
@@ -143,7 +144,7 @@ def calibration_change(
     norm: float | Literal["l1", "l2", "max"] = 2,
     binning: BaseBinning | int | None = None,
     method: Literal["auto", "plugin", "debiased", "unbiased", "label_binned"] = "auto",
-    confidence_level: float = 0.9,
+    confidence_level: float | None = 0.9,
     n_resamples: int = 999,
     multiclass: Literal["auto", "top_label"] = "auto",
     sample_weight: ArrayLike | tuple | None = None,
@@ -177,8 +178,9 @@ def calibration_change(
         of equal-mass bins, and None means ``EqualMass(15)``.
     method : {"auto", "plugin", "debiased", "unbiased", "label_binned"}, default="auto"
         Method for estimating the error; see `skcalib.metrics.calibration_error`.
-    confidence_level : float, default=0.9
-        Coverage of each interval, in (0, 1).
+    confidence_level : float or None, default=0.9
+        Coverage of each interval, in (0, 1). None leaves the intervals out: the limits
+        are NaN, and the p-value takes about a third of the time.
     n_resamples : int, default=999
         Number of draws for the p-value and the intervals for the errors. The smallest
         possible p-value is ``1 / (n_resamples + 1)``.
@@ -285,7 +287,9 @@ def calibration_change(
     (0.001, 0.1)
     """  # noqa: E501
     norm = check_norm(norm, method=method)
-    level = check_confidence_level(confidence_level)
+    level = confidence_level
+    if level is not None:
+        level = check_confidence_level(level)
     check_int(n_resamples, "n_resamples")
     # `Sample` objects, with the labels and scores of each data set, or its bins.
     samples = two_samples(
@@ -302,34 +306,19 @@ def calibration_change(
         clusters=clusters,
     )
     warn_of_equal_rows(*samples)
-    # Some draws need a Generator, others a RandomState: both come from one seed.
-    legacy_rng = check_random_state(random_state)
-    rng = np.random.default_rng(legacy_rng.randint(2**32, dtype=np.uint64))
-    if samples[0].task is None:  # bins instead of rows
-        excess = excess_of_bins(*samples, weight_type, n_resamples, rng)
-    else:
-        excess = excess_of_rows(*samples, weight_type, n_resamples, rng)
-    statistic, pvalue, shift = excess_test(excess, level)
-    shift = shift._described(_QUANTITIES["shift"], level)
-    too_few = samples[0].few_events or samples[1].few_events  # a reason, or ""
-    if too_few:
-        pvalue = np.nan
-        shift = IntervalEstimate(
-            shift.estimate,
-            np.nan,
-            np.nan,
-            reason=too_few,
-            quantity=_QUANTITIES["shift"],
-            confidence_level=level,
-        )
-    resampling = Resampling(n_resamples, legacy_rng)
+    rng = check_random_state(random_state)
+    statistic, pvalue, shift = change_test(
+        samples, weight_type, level, n_resamples, rng
+    )
+    resampling = Resampling(n_resamples, rng)
     intervals = {}
     for name, sample in zip(("before", "after"), samples, strict=True):
         bias = float(sample.mean_score - sample.event_frequency)
-        limits, reason = sample.bias_test(level)
-        intervals[f"bias_{name}"] = IntervalEstimate(
-            bias, float(limits.low), float(limits.high), reason=reason
-        )
+        low, high, reason = np.nan, np.nan, _NO_LEVEL
+        if level is not None:
+            limits, reason = sample.bias_test(level)
+            low, high = float(limits.low), float(limits.high)
+        intervals[f"bias_{name}"] = IntervalEstimate(bias, low, high, reason=reason)
         try:
             error, hypotheses = sample.error_and_hypotheses(
                 {"norm": norm, "method": method}, resampling
@@ -339,6 +328,8 @@ def calibration_change(
                 f"The error of the data set {name!r} cannot be computed. {failure}"
             ) from failure
         reason = sample.reason_without_limits
+        if level is None:
+            reason = _NO_LEVEL
         low, high = np.nan, np.nan
         if not reason:
             low, high = inverted_limits(hypotheses, (1 - level) / 2)
@@ -351,3 +342,32 @@ def calibration_change(
         intervals[name] = interval._described(_QUANTITIES[name], level)
     before, after = samples
     return CalibrationChange(before.n, after.n, statistic, pvalue, shift, **intervals)
+
+
+def change_test(samples, weight_type, confidence_level, n_resamples, random_state):
+    """Return the statistic, the p-value and the shift of a `CalibrationChange`, for two
+    `Sample` objects and a RandomState.
+    """
+    # Some draws need a Generator, others a RandomState: both come from one seed.
+    rng = np.random.default_rng(random_state.randint(2**32, dtype=np.uint64))
+    if samples[0].task is None:  # bins instead of rows
+        excess = excess_of_bins(*samples, weight_type, n_resamples, rng)
+    else:
+        excess = excess_of_rows(*samples, weight_type, n_resamples, rng)
+    # Without a level any will do: the limits are not used.
+    statistic, pvalue, shift = excess_test(excess, confidence_level or 0.9)
+    low, high, reason = shift.low, shift.high, shift.reason
+    too_few = samples[0].few_events or samples[1].few_events  # a reason, or ""
+    if too_few:
+        pvalue = np.nan
+    if too_few or confidence_level is None:
+        low, high, reason = np.nan, np.nan, too_few or _NO_LEVEL
+    shift = IntervalEstimate(
+        shift.estimate,
+        low,
+        high,
+        reason=reason,
+        quantity=_QUANTITIES["shift"],
+        confidence_level=confidence_level,
+    )
+    return statistic, pvalue, shift
