@@ -173,22 +173,22 @@ class MatrixMap:
         # logits. It stays the same if k and m, or i and j, are exchanged. So only pairs
         # k <= m and i <= j are summed, which takes .7 of the time of all pairs.
         pairs_of_classes = np.triu_indices(n_classes)
-        pairs_of_features = np.triu_indices(n_features)
         is_same_class = pairs_of_classes[0] == pairs_of_classes[1]
-        k, m = (like(root, of_pair) for of_pair in pairs_of_classes)
-        i, j = (like(root, of_pair) for of_pair in pairs_of_features)
+        first_of_pair = like(root, pairs_of_classes[0])
+        n_pairs_of_features = n_features * (n_features + 1) // 2
         sums = 0  # (pairs of classes, pairs of features)
-        for rows in blocks_of(root, root.shape[1], 2 * len(pairs_of_features[0])):
-            hessian_by_logits = -_rows_at(root, k, rows) * _rows_at(root, m, rows)
+        for rows in blocks_of(root, root.shape[1], 2 * n_pairs_of_features):
+            hessian_by_logits = _products_of_pairs(root[:, rows])
+            hessian_by_logits *= -1
             if xp is np:
                 hessian_by_logits[is_same_class] = variance[:, rows]
             else:
                 hessian_by_logits = xp.where(
                     like(root, is_same_class[:, None]),
-                    _rows_at(variance, k, rows),
+                    xp.take(variance[:, rows], first_of_pair, axis=0),
                     hessian_by_logits,
                 )
-            products = _rows_at(features, i, rows) * _rows_at(features, j, rows)
+            products = _products_of_pairs(features[:, rows])
             sums_of_block, _ = as_array(hessian_by_logits @ products.T)
             sums += sums_of_block
         # Spread the sums over an array with the axes k, i, m, j.
@@ -216,12 +216,23 @@ class MatrixMap:
         return xp.sum(changes * features[None, ...], axis=1)
 
 
-def _rows_at(values, positions, columns):
-    """Return the rows of values (m, n) at positions, for a slice of the columns."""
+def _products_of_pairs(values):
+    """Return the products of each two rows of values (m, n), and their squares, in the
+    order of ``np.triu_indices(m)``: (m (m + 1) / 2, n).
+    """
+    m, n = values.shape
     xp = namespace_of(values)
-    if xp is np:
-        return values[positions, columns]
-    return xp.take(values[:, columns], positions, axis=0)
+    if xp is not np:
+        return xp.concat([values[i : i + 1, :] * values[i:, :] for i in range(m)])
+    # Each product is written to its place: gathering both factors of all pairs first
+    # takes longer than the products.
+    products = np.empty((m * (m + 1) // 2, n), dtype=values.dtype)
+    start = 0
+    for i in range(m):
+        stop = start + m - i
+        np.multiply(values[i], values[i:], out=products[start:stop])
+        start = stop
+    return products
 
 
 def _pair_numbers(size):

@@ -77,7 +77,7 @@ class Preconditioner:
         return direction / self.spread - self.scaled_mean * along_mean[self.class_of]
 
 
-def conjugate_gradients(product, solve, target, residual):
+def conjugate_gradients(product, solve, target, residual, most_products=_MAX_PRODUCTS):
     """Solve ``matrix @ solution = target`` by preconditioned conjugate gradients
     (Hestenes and Stiefel, 1952).
 
@@ -93,13 +93,15 @@ def conjugate_gradients(product, solve, target, residual):
     residual : float
         Relative residual at which to stop, in the norm
         ``sqrt(remainder @ solve(remainder))``.
+    most_products : int, default=500
+        The number of products after which to give up.
 
     Returns
     -------
     solution : ndarray of shape (d,)
     residual : float
-        The relative residual: that asked for, or 1 if it was not reached within the
-        allowed number of products.
+        The relative residual: that asked for, or 1 if it was not reached with
+        `most_products`.
     """
     solution = np.zeros_like(target)
     remainder = target.copy()  # target - matrix @ solution
@@ -107,7 +109,7 @@ def conjugate_gradients(product, solve, target, residual):
     direction = solved.copy()
     squared_norm = remainder @ solved
     small_enough = residual**2 * squared_norm
-    for _ in range(_MAX_PRODUCTS):
+    for _ in range(most_products):
         change = product(direction)
         length = squared_norm / (direction @ change)
         solution += length * direction

@@ -114,11 +114,8 @@ def line_search(evaluate, coef, step, current, lower=-np.inf, loss_of=float):
 
 
 def damped_solution(hessian, right):
-    """Return ``inv(hessian) @ right`` for a Hessian that may be singular, in
-    directions that do not change the loss.
-
-    A little is added to the diagonal, relative to it, and more if rounding has made a
-    curvature negative.
+    """Return ``inv(hessian) @ right`` for a Hessian that may be singular; see
+    `damped_factor`.
 
     Parameters
     ----------
@@ -132,18 +129,34 @@ def damped_solution(hessian, right):
     -------
     solution : ndarray of the shape of `right`
     """
+    return damped_factor(hessian)(right)
+
+
+def damped_factor(hessian):
+    """Return the function of `right` that `damped_solution` is for one Hessian, which
+    is factorised once, and overwritten.
+
+    A little is added to the diagonal, relative to it, for directions that do not change
+    the loss, and more if rounding has made a curvature negative.
+    """
     diagonal = hessian.diagonal()
     scale = 1 / np.sqrt(np.where(diagonal > 0, diagonal, 1))
     hessian *= scale[:, None] * scale  # now with a diagonal of ones
-    # Rows are multiplied by `scale` (d,); transposed, that is the same expression for
-    # vectors and matrices.
-    scaled_right = (scale * right.T).T
     # the least damping for which the Cholesky factor exists
     for damping in _DAMPING * 100.0 ** np.arange(10):
         np.fill_diagonal(hessian, 1 + damping)
         with suppress(LinAlgError):
-            solution = cho_solve(cho_factor(hessian), scaled_right)
-            return (scale * solution.T).T
-    raise AssertionError(
-        "a matrix of numbers up to 1 with 1e10 on its diagonal is positive definite"
-    )
+            factor = cho_factor(hessian)
+            break
+    else:
+        raise AssertionError(
+            "a matrix of numbers up to 1 with 1e10 on its diagonal is positive definite"
+        )
+
+    def solve(right):
+        # Rows are multiplied by `scale` (d,); transposed, that is the same expression
+        # for vectors and matrices.
+        solution = cho_solve(factor, (scale * right.T).T)
+        return (scale * solution.T).T
+
+    return solve
