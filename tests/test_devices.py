@@ -15,6 +15,7 @@ from scipy.special import softmax
 from sklearn import config_context
 
 import skcalib
+from skcalib._inference import label_dependence
 from skcalib._input import tensors
 from skcalib.binning import EqualMass, EqualWidth, MonotonicSweep
 from skcalib.evaluation import compare, recalibration_gain
@@ -119,6 +120,38 @@ def test_results_are_those_of_numpy_and_little_is_copied(name, device, dtype):
 
 
 _FREE = 8 * 512 * 5  # rows that stand for all in the kernel error; sums of 15 bins
+
+
+BINS = partial(calibration_error, binning=EqualMass(4))
+DRAWN = {
+    "classes": {"multiclass": "marginal"},
+    "pooled": {"multiclass": "pooled"},
+    "weighted, pooled": {
+        "multiclass": "pooled",
+        "sample_weight": np.arange(600) % 3,
+    },
+}
+
+
+@pytest.mark.parametrize("name", DRAWN)
+@pytest.mark.parametrize("kind", ["interval", "test"])
+def test_labels_are_drawn_from_the_scores_of_few_samples(name, kind, monkeypatch):
+    """Tests and intervals of binned errors, whose classes depend on each other."""
+    monkeypatch.setattr(label_dependence, "_ROWS", 40)
+    y, proba, _ = _data()
+    options = DRAWN[name] | {"random_state": 0, "n_resamples": 99}
+
+    def limits(y, proba):
+        if kind == "test":
+            return calibration_test(y, proba, metric=BINS, **options).pvalue
+        found = calibration_error_interval(y, proba, metric=BINS, **options)
+        return [found.estimate, found.low, found.high]
+
+    expected = limits(y, proba)
+    with counted_copies() as copies:
+        found = limits(on_device(y), on_device(proba))
+    np.testing.assert_allclose(found, expected, rtol=1e-9)
+    copies.refuse_more_than(len(y), free=8 * 40 * 5)
 
 
 def test_the_counter_counts():

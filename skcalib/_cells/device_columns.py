@@ -14,6 +14,7 @@ from skcalib._cells.tasks import (
     with_trials,
 )
 from skcalib._input.tensors import as_array
+from skcalib._rows.blocks import taken
 from skcalib._rows.namespaces import entries_at
 from skcalib.binning import EqualMass, EqualWidth, FixedEdges, check_binning
 from skcalib.binning._base import edges_between
@@ -83,6 +84,17 @@ class DeviceTask:
     adjusted = BinaryTask.adjusted
 
     @property
+    def size(self):
+        """The number of samples."""
+        return len(self._columns.data.scores)
+
+    def at(self, rows):
+        """Return the `BinaryTask` of some samples, whose scores alone are copied."""
+        data = self._columns.data
+        scores = data.scores[rows].column(self._k)
+        return BinaryTask(scores, self.labels[rows], taken(data.sample_weight, rows))
+
+    @property
     def labels(self):
         """Whether the class of each sample is this one, (n,)."""
         data = self._columns.data
@@ -149,6 +161,17 @@ class DevicePooledTask(DeviceTask):
         return with_trials(cells, variance, squares, weight)
 
     @property
+    def size(self):
+        """The number of pairs."""
+        return self._columns.data.scores.size
+
+    def at(self, rows):
+        """Return the `PooledTask` of some samples, whose scores alone are copied."""
+        data = self._columns.data
+        weight = taken(data.sample_weight, rows)
+        return PooledTask.of(np.asarray(data.scores[rows]), data.labels[rows], weight)
+
+    @property
     def labels(self):
         """Whether the class of a pair is the true one, (n K,)."""
         return self._on_host.labels
@@ -156,7 +179,9 @@ class DevicePooledTask(DeviceTask):
     @property
     def sample_weight(self):
         """The weights of the pairs, or None."""
-        return self._on_host.sample_weight
+        if self._columns.data.sample_weight is None:
+            return None
+        return np.repeat(self._columns.data.sample_weight, self.n_columns)
 
     @property
     def _on_host(self):

@@ -13,7 +13,7 @@ from skcalib._cells.statistics import BinStatistics, bin_statistics
 from skcalib._input.device_scores import sums_of_rows
 from skcalib._input.label_weights import few_effective_events, looks_like_counts
 from skcalib._input.several_labels import NORMALISED
-from skcalib._rows.blocks import effective_size
+from skcalib._rows.blocks import effective_size, taken
 from skcalib._rows.sorting import in_order, sorted_rows
 from skcalib.binning import check_binning
 
@@ -89,6 +89,17 @@ class BinaryTask(NamedTuple):
         if looks_like_counts(self.labels, self.sample_weight):
             return "frequency"
         return "importance"
+
+    @property
+    def size(self):
+        """The number of scores."""
+        return len(self.scores)
+
+    def at(self, rows):
+        """Return the problem of some rows, given by their positions."""
+        return BinaryTask(
+            self.scores[rows], self.labels[rows], taken(self.sample_weight, rows)
+        )
 
     @property
     def n_rows(self):
@@ -280,6 +291,13 @@ class PooledTask(BinaryTask):
         task = cls(scores.ravel(), labels.ravel(), pair_weight)
         task.n_columns = n_columns
         task.label_weights = label_weights
+        return task
+
+    def at(self, rows):
+        """Return the problem of some rows, each with all its pairs."""
+        first = np.asarray(rows)[:, None] * self.n_columns
+        task = PooledTask(*super().at((first + np.arange(self.n_columns)).ravel()))
+        task.n_columns = self.n_columns
         return task
 
     def adjusted(self, cells):

@@ -24,6 +24,7 @@ from skcalib._inference.label_dependence import (
     copula_draws,
     exclusive_draws,
     label_copula,
+    rows_to_draw,
 )
 from skcalib._inference.weighted_draws import MultiplierDraws, SampledLabelDraws
 from skcalib._progress import Progress
@@ -331,14 +332,14 @@ def _count_draws(cells, rows, is_dependent, resampling, label_deviation):
     # ones.
     uniforms = None
     n_cells = len(cells.weight)
-    if is_dependent and resampling.n_draws * n_cells <= _MOST_COUNTS:
-        dependent_draws = exclusive_draws
+    n_draws, rng = resampling.n_draws, resampling.rng
+    if is_dependent and n_draws * n_cells <= _MOST_COUNTS:
         if label_deviation is not None:
-            dependent_draws = copula_draws
-        uniforms = dependent_draws(
-            rows.in_cells(label_deviation), n_cells, resampling.n_draws, resampling.rng
-        )
-    return CountDraws(cells, resampling.n_draws, resampling.rng, uniforms)
+            row_columns = rows.in_cells(label_deviation)
+            uniforms = copula_draws(row_columns, n_cells, n_draws, rng)
+        else:
+            uniforms = exclusive_draws(rows.drawn(rng), n_cells, n_draws, rng)
+    return CountDraws(cells, n_draws, rng, uniforms)
 
 
 def _weighted_draws(cells, rows, cluster, resampling):
@@ -394,24 +395,50 @@ class _ProblemRows(NamedTuple):
         cell = self._by_row(cell_by_problem)
         scores = self._by_row([task.scores for task in self.tasks])
         labels = self._by_row([task.labels for task in self.tasks])
-        # All problems of a group have the same weights: those of its first are taken. A
-        # pooled problem repeats the weight of a row for each of its `n_columns`
-        # classes.
-        first_of_groups = self.tasks[:: self.n_classes]
-        weight = None
-        if first_of_groups[0].sample_weight is not None:
-            weight = np.concatenate([task.sample_weight for task in first_of_groups])
-            weight = weight[:: first_of_groups[0].n_columns]
+        weight = self.sample_weight
         copula = None
         if deviation is not None:
             copula = label_copula(scores, labels, weight, deviation[cell])
         return RowsInCells(cell, scores, labels, weight, copula)
 
+    def drawn(self, rng):
+        """Return the `RowsInCells` from which `exclusive_draws` draws: those of many
+        rows are a sample, and only these leave a device.
+        """
+        n_columns = max(self.tasks[0].n_columns, self.n_classes)
+        n_rows = sum(task.size for task in self._first_of_groups)
+        n_rows //= self.tasks[0].n_columns
+        positions = rows_to_draw(n_rows, n_columns, self.sample_weight, rng)
+        if positions is None:
+            return self.in_cells()
+        if len(self._first_of_groups) == 1:
+            chosen = [task.at(positions) for task in self.tasks]
+            return self._replace(tasks=chosen).in_cells()
+        rows = self.in_cells()
+        return rows._replace(cell=rows.cell[positions], scores=rows.scores[positions])
+
+    @property
+    def sample_weight(self):
+        """The weights (n,) of the rows in the order of `in_cells`, or None.
+
+        All problems of a group have the same weights: those of its first are taken. A
+        pooled problem repeats the weight of a row for each of its `n_columns` classes.
+        """
+        if self._first_of_groups[0].sample_weight is None:
+            return None
+        weight = np.concatenate([task.sample_weight for task in self._first_of_groups])
+        return weight[:: self._first_of_groups[0].n_columns]
+
+    @property
+    def _first_of_groups(self):
+        """The first problem of each group."""
+        return self.tasks[:: self.n_classes]
+
     def label_weights(self):
         """Return the `LabelWeights` of the rows in the order of `in_cells`, or None
         where the weights of the other label are unknown.
         """
-        by_group = [task.label_weights for task in self.tasks[:: self.n_classes]]
+        by_group = [task.label_weights for task in self._first_of_groups]
         if not by_group[0].is_known:
             return None
         return replace(

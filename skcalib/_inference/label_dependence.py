@@ -45,6 +45,16 @@ class RowsInCells(NamedTuple):
     copula: np.ndarray | None = None
 
 
+def rows_to_draw(n_rows, n_classes, sample_weight, rng):
+    """Return the positions of the rows for `exclusive_draws`, a random sample of many
+    rows, or of weighted ones; None for all of them.
+    """
+    most_rows = min(_ROWS, max(_SCORES // n_classes, 1))
+    if n_rows <= most_rows and sample_weight is None:
+        return None
+    return _sampled_rows(n_rows, most_rows, sample_weight, rng)
+
+
 def exclusive_draws(rows, n_cells, n_draws, rng):
     """Return uniform random numbers for `CountDraws` that make the counts of cells
     depend on each other, where each row has exactly one of several classes.
@@ -58,7 +68,7 @@ def exclusive_draws(rows, n_cells, n_draws, rng):
     Parameters
     ----------
     rows : RowsInCells
-        The rows, with a column for each class.
+        The rows at `rows_to_draw`, with a column for each class.
     n_cells : int
         Number of cells of all classes.
     n_draws : int
@@ -71,18 +81,10 @@ def exclusive_draws(rows, n_cells, n_draws, rng):
     uniforms : ndarray of shape (n_draws, n_cells)
         Numbers in [0, 1].
     """
-    n_rows, n_classes = rows.cell.shape
-    most_rows = min(_ROWS, max(_SCORES // n_classes, 1))
     cell = rows.cell
-    probability = rows.scores
-    # Many rows, and weighted ones, are replaced by a random sample of them.
-    if n_rows > most_rows or rows.sample_weight is not None:
-        sampled = _sampled_rows(n_rows, most_rows, rows.sample_weight, rng)
-        cell = cell[sampled]
-        probability = probability[sampled]
     # The classes of a row divide [0, 1) in proportion to their probabilities. `limits`
     # are the upper ends of all parts but the last.
-    cumulative = np.cumsum(probability, axis=1, dtype=np.float64)
+    cumulative = np.cumsum(rows.scores, axis=1, dtype=np.float64)
     limits = cumulative[:, :-1] / cumulative[:, -1:]
     row = np.arange(len(cell))
     counts = np.empty((n_draws, n_cells))

@@ -307,6 +307,12 @@ class DeviceScores:
             lambda block, rows: self.xp.sum(block, axis=1, dtype=self.sum_dtype)
         )
 
+    @property
+    def sum_to_one(self):
+        """Whether the rows sum to 1, up to the rounding of the scores."""
+        refused, _ = ROUNDING[self.dtype.name]
+        return bool(np.all(np.abs(self.sums - 1) <= refused))
+
     @cached_property
     def largest_brier(self):
         """The largest Brier score that a row could have with another label."""

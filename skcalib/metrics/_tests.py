@@ -32,6 +32,7 @@ from skcalib._inference.hypotheses import Resampling, error_hypotheses
 from skcalib._inference.label_dependence import drawn_labels
 from skcalib._inference.multinomial import multinomial
 from skcalib._inference.results import ResultRecord
+from skcalib._input.device_scores import DeviceScores
 from skcalib._input.scalars import check_int, check_option, hint_at_keywords
 from skcalib._input.scores import check_scores
 from skcalib._progress import Progress
@@ -490,7 +491,10 @@ def _check_rows_sum_to_one(rows):
     """Raise unless each row's probabilities sum to 1, so that one label can be drawn
     from them.
     """
-    check_scores(np.asarray(rows.data.scores), name="y_proba")
+    scores = rows.data.scores
+    if isinstance(scores, DeviceScores) and scores.sum_to_one:
+        return
+    check_scores(np.asarray(scores), name="y_proba")
 
 
 def _called_statistics(metric, data, drawn_rows, options, n_jobs):
