@@ -77,3 +77,28 @@ def counted_copies():
         patch.object(xp, "asarray", counting_asarray),
     ):
         yield copies
+
+
+@contextmanager
+def as_in_cupy():
+    """Make arrays of array-api-strict refuse as those of CuPy do: only `get` copies
+    them to the processor; NumPy, DLPack and `to_device` do not. `float` and `bool` read
+    single numbers.
+    """
+    xp = pytest.importorskip("array_api_strict")
+    kind = type(xp.asarray(0.0))
+
+    def refusing(self, *args, **options):
+        raise TypeError(
+            "Implicit conversion to a NumPy array is not allowed. Please use `.get()`"
+            " to construct a NumPy array explicitly."
+        )
+
+    with (
+        patch.object(kind, "get", lambda self: self._array.copy(), create=True),
+        patch.object(kind, "to_device", refusing),
+        patch.object(kind, "__array__", refusing, create=True),
+        patch.object(kind, "__dlpack__", refusing),
+        patch.object(kind, "__dlpack_device__", lambda self: (2, 0)),
+    ):
+        yield

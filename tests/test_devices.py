@@ -7,12 +7,13 @@ from functools import partial
 
 import numpy as np
 import pytest
-from _counting_namespace import counted_copies, off_device, on_device
+from _counting_namespace import as_in_cupy, counted_copies, off_device, on_device
 from _twins import bin_of
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import softmax
 from sklearn import config_context
+from sklearn.base import clone
 
 import skcalib
 from skcalib._inference import label_dependence
@@ -390,6 +391,48 @@ def test_displays_draw_tensors():
             (line,) = draw(on_device(y, device), on_device(proba, device)).lines_
         np.testing.assert_allclose(line.get_xydata(), expected.get_xydata())
     matplotlib.pyplot.close("all")
+
+
+@pytest.mark.parametrize("name", MEASURES)
+def test_arrays_of_cupy_are_measured(name):
+    y, proba, _ = _data()
+    with as_in_cupy():
+        found = MEASURES[name](on_device(y), on_device(proba))
+    np.testing.assert_allclose(found, MEASURES[name](y, proba), rtol=1e-6)
+
+
+METHODS = [
+    skcalib.TemperatureScaling(input="logit"),
+    skcalib.TemperatureScaling(input="logit", loss="brier"),
+    skcalib.ClasswiseTemperatureScaling(input="logit"),
+    skcalib.EnsembleTemperatureScaling(input="logit"),
+    skcalib.VectorScaling(input="logit"),
+    skcalib.MatrixScaling(input="logit"),
+    skcalib.DirichletCalibration(input="logit"),
+    skcalib.PlattScaling(input="logit"),  # fitted by NumPy
+]
+
+
+@pytest.mark.parametrize("method", METHODS, ids=lambda method: type(method).__name__)
+@pytest.mark.parametrize("dispatches", [True, False])
+def test_arrays_of_cupy_are_fitted_and_predicted(method, dispatches, monkeypatch):
+    monkeypatch.setenv("SCIPY_ARRAY_API", "1")
+    y, _, logits = _data(300)
+    weight = np.arange(300) % 3 + 1.0
+    expected = clone(method).fit(logits, y, weight)
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(config_context(array_api_dispatch=dispatches))
+        except ImportError as error:
+            pytest.skip(str(error))
+        stack.enter_context(as_in_cupy())
+        X, labels = on_device(logits), on_device(y)
+        fitted = clone(method).fit(X, labels, on_device(weight))
+        found, predicted = fitted.predict_proba(X), fitted.predict(X)
+    if dispatches:
+        found = off_device(found)
+    np.testing.assert_allclose(found, expected.predict_proba(logits), atol=1e-8)
+    np.testing.assert_array_equal(predicted, expected.predict(logits))
 
 
 def test_what_a_namespace_lacks_is_named_with_the_cure(monkeypatch):
