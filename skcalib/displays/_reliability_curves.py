@@ -521,14 +521,14 @@ class CurveMaker:
         """Return the error by which panels are ranked; minus infinity if there are too
         few samples for one.
         """
-        metric = self.metric
-        if metric in (None, "auto"):
-            # The signed square is not cut off at 0, so that small errors differ, too.
-            metric = partial(
-                calibration_error, squared=True, binning=self.error_binning
-            )
         try:
-            return metric(task.labels, task.scores, **row_arguments(task))
+            if self.metric in (None, "auto"):
+                # The signed square is not cut off at 0, so that small errors differ,
+                # too. Of scores on a device, the sums by bin alone are copied.
+                return calibration_error(
+                    task.statistics(self.error_binning), squared=True
+                )
+            return self.metric(task.labels, task.scores, **row_arguments(task))
         except ValueError:
             return -np.inf
 
