@@ -31,6 +31,8 @@ class BlockLoss:
         Whether the weighted probabilities of the last `evaluate`, and the features in
         single precision, stay in memory. False: they are computed again where the
         Hessian needs them.
+    keeps_features : bool, default=False
+        Whether the features stay in memory in double precision as well.
     is_impossible : array of bool, shape (K, n_rows), default=None
         Classes that have no part in the softmax of their row.
 
@@ -52,12 +54,14 @@ class BlockLoss:
         codes,
         weight,
         keeps_probabilities=True,
+        keeps_features=False,
         is_impossible=None,
     ):
         self.affine_map = affine_map
         self.features = features
         self.weight = weight
         self.keeps_probabilities = keeps_probabilities
+        self.keeps_features = keeps_features
         self.is_impossible = is_impossible
         self.codes = codes
         self.xp = namespace_of(codes)
@@ -70,6 +74,10 @@ class BlockLoss:
     def features_in_single_precision(self):
         """The features (K + 1, n_rows) as float32."""
         return cast(self.features(), np.float32)
+
+    @cached_property
+    def _kept_features(self):
+        return self.features()
 
     def evaluate(self, parameters):
         """Return the weighted sum of the log-losses of the block, and its gradient
@@ -211,10 +219,9 @@ class BlockLoss:
         """
         if dtype == np.float32 and self.keeps_probabilities:
             return self.features_in_single_precision
-        features = self.features()
         if dtype == np.float32:
-            features = cast(features, dtype)
-        return features
+            return cast(self.features(), dtype)
+        return self._kept_features if self.keeps_features else self.features()
 
     def _with_impossible(self, values, new):
         """Return values (K, n_rows), overwritten, with the number `new` for impossible

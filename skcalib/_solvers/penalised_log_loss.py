@@ -19,6 +19,9 @@ _RIDGE_FOR_SINGLE_PRECISION = 1e-6  # of the curvature
 # nearly the last one, whose factor then solves for the next step with a few products.
 _SMALL_GAIN = 1e-4
 _FEW_PRODUCTS = 8
+# Features of so few are kept in double precision: 8 MB at most. Each step takes them
+# several times.
+_FEW_LOGITS = 1 << 20
 # Probabilities, one per row and class: more are not kept between the loss and the
 # Hessian, but computed again.
 MOST_KEPT = 1 << 27
@@ -126,6 +129,7 @@ class PenalisedLogLoss:
                 codes[rows],
                 weight[rows],
                 keeps_probabilities,
+                n_rows * n_classes <= _FEW_LOGITS,
                 impossible_in_block,
             )
             blocks.append(block)
