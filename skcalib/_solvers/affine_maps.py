@@ -223,7 +223,8 @@ def _products_of_pairs(values):
     m, n = values.shape
     xp = namespace_of(values)
     if xp is not np:
-        return xp.concat([values[i : i + 1, :] * values[i:, :] for i in range(m)])
+        first, second = (like(values, of_pair) for of_pair in np.triu_indices(m))
+        return xp.take(values, first, axis=0) * xp.take(values, second, axis=0)
     # Each product is written to its place: gathering both factors of all pairs first
     # takes longer than the products.
     products = np.empty((m * (m + 1) // 2, n), dtype=values.dtype)
