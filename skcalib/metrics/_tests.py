@@ -491,10 +491,10 @@ def _check_rows_sum_to_one(rows):
     """Raise unless each row's probabilities sum to 1, so that one label can be drawn
     from them.
     """
-    scores = rows.data.scores
-    if isinstance(scores, DeviceScores) and scores.sum_to_one:
+    data = rows.data
+    if isinstance(data.scores, DeviceScores) and data.scores.sum_to_one:
         return
-    check_scores(np.asarray(scores), name="y_proba")
+    check_scores(np.asarray(data.scores), name="y_proba")
 
 
 def _called_statistics(metric, data, drawn_rows, options, n_jobs):
