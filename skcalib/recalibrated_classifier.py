@@ -641,8 +641,8 @@ class _PairFitter(NamedTuple):
         is_known = np.isin(self.fitter.y[test], known)
         if not is_known.any():
             raise ValueError(
-                f"cv trains fold {fold} on none of the classes that it tests: use a"
-                " stratified cv."
+                f"In fold {fold} of cv, the training part has none of the classes of"
+                " the test part: use a stratified cv."
             )
         method = self.fitter.methods_of(model)[0]
         scores = classifier_scores(model, X_test, known, method, check_columns=True)

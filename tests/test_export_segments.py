@@ -59,7 +59,7 @@ def test_a_dict_of_maps_in_sql(rows, maps):
     )
     other = rows.set_column(2, "country", [["fi"] * 900])
     assert np.isnan(in_duckdb(other, text)).all()
-    with pytest.raises(ValueError, match="group must name the column"):
+    with pytest.raises(ValueError, match="group must be the name of the column"):
         to_sql(maps)
 
 

@@ -459,7 +459,7 @@ def test_refused_by_name():
                 method(features=features).fit(table, y)
     with pytest.raises(ValueError, match="features require loss='log'"):
         PlattScaling(features=[1, 2], loss="squared").fit(X, y)
-    with pytest.raises(ValueError, match="no unique score belongs"):
+    with pytest.raises(ValueError, match="no unique score leads"):
         fitted.inverse_transform([0.5])
     with pytest.raises(ValueError, match="fit_batches takes no features"):
         PlattScaling(features=1).fit_batches([(X[:, :2], y)])

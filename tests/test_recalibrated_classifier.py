@@ -651,7 +651,7 @@ def test_a_fold_trained_on_one_class_cannot_be_recalibrated():
 def test_a_fold_that_tests_new_classes_alone(iris):
     X, y = iris
     with pytest.raises(
-        ValueError, match="cv trains fold 0 on none of the classes that it tests"
+        ValueError, match="In fold 0 of cv, the training part has none of the classes"
     ):
         RecalibratedClassifierCV(
             GaussianNB(), cv=[(np.arange(100), np.arange(100, 150))], ensemble=True

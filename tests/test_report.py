@@ -1137,7 +1137,7 @@ def test_long_work_writes_a_line_a_step_to_standard_error(monkeypatch, file, cap
         "groups and periods of p",
         "recalibrators of p",
     )
-    steps += ("numbers for a paper of p", "done")
+    steps += ("numbers about p for a paper", "done")
     assert all(
         line.removeprefix("skcalib report: ").startswith(step)
         for line, step in zip(lines, steps, strict=True)
@@ -1306,7 +1306,7 @@ def test_periods_are_in_the_order_of_time(ordered):
             [1717200000, 1717300000],
             (
                 "1717200000, which look like seconds or milliseconds since 1970: if"
-                " they are, say --time-format epoch; or write dates as"
+                " they are, pass --time-format epoch; otherwise, write dates as"
             ),
         ),
         ([1717200000123.0], "write dates as YYYY-MM-DD"),

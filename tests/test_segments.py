@@ -275,7 +275,7 @@ def test_categories():
     assert split_column(values, "x", 3).words == [
         "x = b",
         "x = c",
-        "x is another value",
+        "x has another value",
     ]
     assert split_column(np.array([True, False, True]), "x", 8).words == [
         "x = False",

@@ -200,7 +200,7 @@ def test_two_columns():
         ),
         (
             [[0.0, 1, 2], [-np.inf, -np.inf, -np.inf], [0, 1, 2]],
-            "only infinity in row 1",
+            "only infinite values in row 1",
         ),
         ([[0.0, 1, np.inf], [1, 0, 2], [0, 1, 2]], "infinity in row 0"),
         ([[0.0, -np.inf, 1], [1, 0, np.nan], [0, 1, 2]], "NaN in row 1"),

@@ -83,7 +83,7 @@ def test_many_weeks_are_months_and_many_months_are_quarters_or_years():
         ([int(1000 * d.timestamp()) for d in DAYS], "--time-format epoch-ms;"),
         ([d.strftime("%m/%d/%Y") for d in DAYS], "--time-format %m/%d/%Y, or"),
         (["05/06/2024", "06/05/2024"], "%d/%m/%Y or --time-format %m/%d/%Y"),
-        ([45292 + k for k in range(240)], "days of a spreadsheet"),
+        ([45292 + k for k in range(240)], "date numbers of a spreadsheet"),
         ([f"step {k}" for k in range(99)], "at most 36 periods"),
     ],
 )

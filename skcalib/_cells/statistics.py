@@ -338,11 +338,11 @@ class BinStatistics(CellSums):
         if self._design is not None or other._design is not None:
             raise ValueError(
                 "Sums of clustered samples cannot be merged, because a cluster may have"
-                " samples in both. Pass all samples in one call."
+                " samples in both sums. Pass all samples in one call."
             )
         if not np.array_equal(self.edges, other.edges):
             raise ValueError(
-                "Only statistics with equal edges can be merged: bin both with"
+                "Only statistics with the same bin edges can be merged: bin both with"
                 " FixedEdges."
             )
         sums = {name: getattr(self, name) + getattr(other, name) for name in SUMS}

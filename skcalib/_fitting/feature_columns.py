@@ -113,6 +113,7 @@ def _numbers(name, values):
     """
     if values.dtype.kind == "O" and len(values):
         raise ValueError(
-            f"{name} contained numbers in fit, but now contains {values[0]!r}."
+            f"{name} contained numbers when fit was called, but now contains"
+            f" {values[0]!r}."
         )
     return values

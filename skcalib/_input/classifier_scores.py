@@ -184,7 +184,7 @@ def _check_columns(response, model, labels, response_method, is_logit):
     if is_logit and len(labels) == 2:
         fits = len(shape) == 1 or (len(shape) == 2 and shape[1] == 1)
         wanted = (
-            "this needs one column, the decision for the second of two classes, and at"
+            "this needs one column (the decision for the second of two classes) and at"
             " least two classes in the training part of every fold."
         )
     else:

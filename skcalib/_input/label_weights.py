@@ -287,7 +287,7 @@ def _declared(labels, weight, by_label, classes):
         if value.shape not in ((), weight.shape):
             raise ValueError(
                 f"weight_type[{name!r}] must be a number or an array of shape"
-                f" ({len(weight)},), found the shape {value.shape}."
+                f" ({len(weight)},), found shape {value.shape}."
             )
         if not np.all(np.isfinite(value)) or not np.all(value >= 0):
             raise ValueError(

@@ -281,7 +281,7 @@ def _text_hint(text):
         if "," in text:
             comma = '.str.replace(",", ".")'
         return (
-            "It has a percent sign: remove it and divide by 100, for a column with"
+            "It has a percent sign: remove it and divide by 100; for a column, use"
             f' pd.Series(column).str.rstrip(" %"){comma}.astype(float) / 100.'
         )
     if _DECIMAL_COMMA.fullmatch(text):
@@ -381,8 +381,8 @@ def _check_range(scores, name, input, refused=None):
         if none_possible.any():
             (row,) = first_index(none_possible)
             raise ValueError(
-                f"{name} contains only infinity in row {row}: at least one class"
-                " must be possible. Drop such rows."
+                f"{name} contains only infinite values in row {row}: at least one"
+                " class must be possible. Drop such rows."
             )
         low = scores.min(where=~is_impossible, initial=np.inf)
     if not (np.isfinite(low) and np.isfinite(high)):

@@ -15,8 +15,8 @@ def check_outcome(label, time_to_event, event, horizon, weight):
     if time_to_event is None:
         if event is not None or horizon is not None:
             raise ReportError(
-                "--event and --horizon are for times: name their column with"
-                " --time-to-event."
+                "--event and --horizon apply to times until an event: name the column"
+                " of times with --time-to-event."
             )
         return
     if label is not None:

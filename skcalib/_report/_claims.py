@@ -56,7 +56,7 @@ CLAIMS = {
     ),
     "right on average": (
         "The {subject} are right on average to within {limit} points. {n} samples are"
-        " too few to tell whether they are right at every level: the mean absolute"
+        " too few to tell whether they are right at every score: the mean absolute"
         " calibration error may be {tolerance} points or more{needed}."
     ),
     "cannot tell": (

@@ -163,7 +163,7 @@ def _by_class(columns, classes, named_by):
         raise ReportError(
             f"--classes names {len(classes)} classes ({shown(classes)}), but {named_by}"
             f" {len(columns)} columns ({shown(columns)}): name one class per column, in"
-            " their order."
+            " the order of the columns."
         )
     _check_order(list(columns), classes)
     return dict(zip(classes, columns, strict=True))

@@ -139,8 +139,8 @@ def add_report_command(commands):
         "--segment",
         action="append",
         help=(
-            "column that divides the rows into groups; if repeated, the report covers"
-            " each column and their combinations"
+            "column that divides the rows into groups; with several such options, the"
+            " report covers every column and all their combinations"
         ),
     )
     column(
@@ -205,12 +205,12 @@ def add_report_command(commands):
         choices=("frequency", "importance"),
         help=(
             "meaning of the weights: frequency (number of repeated rows) or importance"
-            " (correction of a single row); default: frequency for integers"
+            " (correction of a single row); default: frequency if all are integers"
         ),
     )
     column(
         "--cluster",
-        help="column that identifies dependent rows: a patient, a match, a site",
+        help="column that identifies dependent rows, such as those of one patient",
     )
     add(
         "--threshold",

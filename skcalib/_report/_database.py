@@ -97,7 +97,7 @@ def duckdb_relation(location, name, table, query):
     `location` is its path, `name` the file as the user gave it.
     """
     if find_spec("duckdb") is None:
-        raise ReportError(f"{name} needs DuckDB to be read: {install('engine')}.")
+        raise ReportError(f"Reading {name} requires DuckDB: {install('engine')}.")
     import duckdb
 
     _check_file(location, name)

@@ -82,7 +82,9 @@ def _refuse_others(path, first):
     read.
     """
     if first[257:262] == b"ustar":
-        raise ReportError(f"{path} is a TAR archive: unpack it and give its file.")
+        raise ReportError(
+            f"{path} is a TAR archive: unpack it and pass the file in it."
+        )
     for magic, (kind, cure) in _OTHERS.items():
         if first.startswith(magic):
             raise ReportError(f"{path} is {kind}, which cannot be read: {cure}.")

@@ -95,7 +95,7 @@ def report_numbers(
                     advice_by_model[0], found
                 )
             if new_scores is not None:
-                step(f"performance of {name} on the new scores")
+                step(f"performance of {name} on the new samples")
                 model["expected"] = expected_performance(table, name, new_scores[name])
             models.append(model)
     _mark_inferior(models)
@@ -198,7 +198,7 @@ def _model_numbers(table, name, baseline, thresholds, seed, step, tolerance):
     if thresholds:
         step(f"decisions of {name}")
         model["decisions"] = decision_rows(table, name, thresholds, found, seed)
-    step(f"numbers for a paper of {name}")
+    step(f"numbers about {name} for a paper")
     model["paper"] = _paper(table, event_rows, model, seed)
     return model, found
 

@@ -99,7 +99,7 @@ def opened(path, table=None, query=None):
     except MemoryError as error:
         raise ReportError(
             f"{name} does not fit into memory: save it as Parquet and install DuckDB"
-            f" ({install('engine')}), which reads a sample."
+            f" ({install('engine')}), which reads a sample of its rows."
         ) from error
     except Exception as error:  # the readers' errors have no common class
         raise ReportError(
@@ -233,7 +233,7 @@ class OpenedFile:
                 )
             elif len(header) == 1 and isinstance(self.source, CsvSource):
                 hint = (
-                    " If there are several columns, separate them by commas,"
+                    " If there are several columns, separate them with commas,"
                     " semicolons, tabs, bars or blanks."
                 )
             raise ReportError(

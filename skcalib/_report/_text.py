@@ -169,7 +169,7 @@ def _encoding(path, name):
                 if every_other.count(0) > 2 * _MOST_NULS * len(every_other):
                     return encoding
             raise ReportError(
-                f"{name} is not a text table, but holds bytes of another format: save"
+                f"{name} is not a text table, but contains data in another format: save"
                 " it as CSV, Parquet or .xlsx."
             )
         decoder = codecs.getincrementaldecoder("utf-8")()

@@ -444,15 +444,16 @@ def _refuse_unclear(periods, name):
         unit = "epoch" if len(periods[0].partition(".")[0]) < 12 else "epoch-ms"
         raise ReportError(
             f"column {name!r} contains numbers such as {periods[0]}, which look like"
-            " seconds or milliseconds since 1970: if they are, say --time-format"
-            f" {unit}; or write dates as YYYY-MM-DD."
+            " seconds or milliseconds since 1970: if they are, pass --time-format"
+            f" {unit}; otherwise, write dates as YYYY-MM-DD."
         )
     is_many = len(periods) > _MOST_PERIODS
     if is_many and all(_SPREADSHEET.fullmatch(text) for text in periods):
         raise ReportError(
             f"column {name!r} contains numbers such as {periods[0]}, which look like"
-            " the days of a spreadsheet: give the column the format YYYY-MM-DD there,"
-            " save the file again, and pass --time-format %Y-%m-%d if necessary."
+            " the date numbers of a spreadsheet: give the column the format"
+            " YYYY-MM-DD there, save the file again, and pass --time-format %Y-%m-%d if"
+            " necessary."
         )
 
 

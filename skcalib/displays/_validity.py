@@ -613,7 +613,7 @@ def _warn_of_distinct_scores(y_true, y_proba, options):
     if n_distinct > max(len(task.scores) / 2, _FEWEST_DISTINCT):
         warn(
             f"{n_distinct} of {len(task.scores)} scores are distinct: each score is"
-            " compared with only a few labels, so almost none can be shown to be within"
-            " a tolerance. A validity curve needs a binned model, or bins, such as"
-            " binning=EqualMass(15)."
+            " compared with only a few labels, so almost no score can be shown to be"
+            " within a tolerance. A validity curve needs a binned model, or bins,"
+            " such as binning=EqualMass(15)."
         )

@@ -370,7 +370,7 @@ class _Writer(FunctionWriter):
         for group in key.cases:
             if isinstance(group, int) and abs(group) > _LARGEST_INTEGER:
                 raise ValueError(
-                    f"The group {group} is not an exact number in JavaScript: use"
+                    f"JavaScript cannot represent the group {group} exactly: use"
                     " strings as group names."
                 )
         numbers = self.constant(f"new Map({_safe_json(list(key.cases.items()))})")

@@ -468,7 +468,7 @@ class _Decoder:
         if not isinstance(number, int) or number not in self.written:
             raise Defect(
                 where,
-                f"refers to the object {number!r:.60}, which is not in the document",
+                f"refers to object {number!r:.60}, which is not in the document",
             )
         if number not in self.made:
             self.made[number] = None  # until it is made

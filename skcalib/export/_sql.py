@@ -230,7 +230,8 @@ def _by_segment(maps, group, *, score, dialect, ids):
     """
     if not isinstance(group, str) or not group:
         raise ValueError(
-            f"group must name the column of the groups of a dict, found {group!r}."
+            "group must be the name of the column that has the keys of the dict, found"
+            f" {group!r}."
         )
     named = dialect_named(dialect)
     column = named.identifier(group)

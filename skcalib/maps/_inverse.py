@@ -66,7 +66,7 @@ def smallest_scores(recalibrator, probabilities):
     if getattr(recalibrator, "features", None) is not None:
         raise ValueError(
             f"{name}(features=...) gives the same score different probabilities for"
-            " different features, so no unique score belongs to a probability."
+            " different features, so no unique score leads to a probability."
             f" {_WAY_OUT}"
         )
     if getattr(recalibrator, "randomize", False):

@@ -35,7 +35,7 @@ class WorstThreshold(ResultRecord):
     def _sentences(self):
         return (
             f"On these samples, trusting the scores costs up to {rounded(self.error)},"
-            f" at the threshold {rounded(self.threshold)}."
+            f" at a threshold of {rounded(self.threshold)}."
         )
 
 

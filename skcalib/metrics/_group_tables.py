@@ -190,7 +190,7 @@ class GroupCalibration(ResultTable):
         if self.alternative != "two-sided":
             raise ValueError(
                 f"This table has alternative={self.alternative!r}, and one-sided"
-                ' limits. To compare groups, make it with "two-sided".'
+                ' limits. To compare groups, create it with "two-sided".'
             )
         # The positions of both groups of each pair.
         first, second = np.triu_indices(len(self), 1)

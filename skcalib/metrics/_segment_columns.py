@@ -95,7 +95,7 @@ def _by_value(values, name, max_bins):
     part_of_value[named] = np.arange(len(named))
     words = [f"{name} = {texts[k]}" for k in named]
     if len(named) < n_values:
-        words.append(f"{name} is another value")
+        words.append(f"{name} has another value")
     return part_of_value[codes], words
 
 

@@ -377,7 +377,7 @@ def _check_method(method, metric, binning, df):
     if binning is not None and method != "hosmer_lemeshow":
         raise ValueError(
             'binning is for method="hosmer_lemeshow" and does not apply to'
-            f" {method!r}: see metric."
+            f" {method!r}: see the parameter metric."
         )
     if df is not None:
         check_int(df, "df")

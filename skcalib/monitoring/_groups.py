@@ -68,7 +68,7 @@ class GroupMonitorTable(ResultTable):
         if len(found) == 0:
             k = np.argmax(self.e_value)
             return (
-                f"No alarm in {n} groups with {rows} samples; most evidence:"
+                f"No alarm in {n} groups with {rows} samples; strongest evidence:"
                 f" {self.group[k]} (e-value {rounded(self.e_value[k])})."
             )
         since = []

@@ -636,8 +636,8 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
             )
         if groups is None and self.groups is None:
             raise ValueError(
-                "groups is missing: groups=None, so fit needs an array with the group"
-                " of each row."
+                "groups is missing: with groups=None in the constructor, fit needs an"
+                " array with the group of each row."
             )
         if groups is not None and self.groups not in (None, _PREDICTED_CLASS):
             raise ValueError(

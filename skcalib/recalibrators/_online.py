@@ -197,7 +197,7 @@ class OnlineRecalibrator(ProbabilityTransformer):
         self.input = input
 
     def _why_no_limits(self):
-        return "the map keeps learning and has no fixed samples"
+        return "the map keeps learning: its set of samples is not fixed"
 
     def fit(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
