@@ -647,3 +647,23 @@ def test_labels_that_are_all_the_same_have_no_interval_of_the_shift():
         assert np.isnan(found.shift.low)
         assert "neighbouring scores always have the same label" in found.shift.reason
         assert found.pvalue == 1
+
+
+@pytest.mark.parametrize("clustered", [False, True])
+def test_without_a_level_there_is_a_test_alone(clustered):
+    options = {"random_state": 3, "n_resamples": 99}
+    if clustered:
+        options["clusters"] = (np.arange(500) // 5, np.arange(500) // 5)
+    samples = _samples(shift=0.3)
+    full = calibration_change(*samples, **options)
+    alone = calibration_change(*samples, confidence_level=None, **options)
+    assert (alone.statistic, alone.pvalue) == (full.statistic, full.pvalue)
+    for name in INTERVALS:
+        estimate, low, high = getattr(alone, name)
+        assert estimate == getattr(full, name).estimate
+        assert np.isnan([low, high]).all()
+    assert alone.shift.reason == "confidence_level is None"
+    assert "(no interval)" in str(alone)
+    few = [array[:4] for array in samples]
+    with pytest.raises(ValueError, match="data set 'before' cannot be computed"):
+        calibration_change(*few, confidence_level=None, binning=4, **{"n_resamples": 9})

@@ -5,6 +5,7 @@ import pytest
 from scipy.special import expit
 
 from skcalib import HistogramBinning, PlattScaling, TemperatureScaling
+from skcalib._input.scored_labels import check_scored_labels
 from skcalib.export import to_sql
 from skcalib.metrics import (
     brier_decomposition,
@@ -114,3 +115,27 @@ def test_long_doubles():
     model = HistogramBinning(3, classes=np.array([0, 1], dtype=np.longdouble))
     model.fit(scores, y.astype(np.longdouble))
     assert model.provenance_["parameters"]["classes"] == [0.0, 1.0]
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, ">f8"])
+@pytest.mark.parametrize("kind", [bool, np.int64, np.uint8, np.float64, ">i4"])
+def test_vectors_and_columns_are_the_same_rows(dtype, kind):
+    """Usual vectors are recognised at a look, a column is checked step by step."""
+    rng = np.random.default_rng(0)
+    for scores in (rng.random(50), np.array([-0.0, 0.5, 1.0]), np.array([0.3])):
+        scores = scores.astype(dtype)
+        y = (rng.random(len(scores)) < scores).astype(kind)
+        usual = check_scored_labels(y, scores)
+        checked = check_scored_labels(y, scores[:, None])
+        for found, wanted in zip(usual[:4], checked[:4], strict=True):
+            np.testing.assert_array_equal(found, wanted)
+            assert np.asarray(found).dtype == np.asarray(wanted).dtype
+        np.testing.assert_array_equal(np.signbit(usual.scores), False)
+
+
+@pytest.mark.parametrize("wrong", [np.nan, -0.1, 1.1, np.inf])
+def test_a_vector_with_a_wrong_score_is_no_usual_one(wrong):
+    with pytest.raises(ValueError, match=r"row 1"):
+        check_scored_labels(np.array([0, 1, 1]), np.array([0.2, wrong, 0.4]))
+    with pytest.raises(ValueError, match=r"y_true has 2 rows but y_proba has 3"):
+        check_scored_labels(np.array([0, 1]), np.array([0.2, 0.3, 0.4]))

@@ -1,4 +1,9 @@
-"""Binned errors: plugin, debiased, unbiased and label-binned, for any norm."""
+"""Binned errors: plugin, debiased, unbiased and label-binned, for any norm.
+
+A *power* is the p-th power of an error, p its norm, as a function of the event
+frequencies of the bins: of the observed ones for the error itself, and of drawn ones
+for its test and its interval.
+"""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -198,7 +203,7 @@ class GroupwiseError(BinnedError):
 
 class PluginPower(ErrorPower):
     """The power of the gaps between event frequencies and mean scores of bins, at face
-    value.
+    value; for its arguments and attributes see `ErrorPower`.
     """
 
     is_binned = True
@@ -236,19 +241,23 @@ class DebiasedPower(PluginPower):
     Liang and Ma 2019).
 
     Bins with fewer than two rows are left out.
+
+    Attributes
+    ----------
+    n_rows : ndarray of shape (m,)
+        Number of rows of each bin, or with importance weights of the independent ones
+        that they are worth. At least 2, because 1 less is divided by.
+    usable_share : ndarray of shape (m,)
+        Share of each bin in the total weight; 0 for a bin that is left out.
+    noise : ndarray of shape (m,) or None
+        Variance of each event frequency, where it does not follow from `n_rows`.
     """
 
     def __init__(self, cells, *, norm):
         super().__init__(cells, norm=norm)
-        # The number of rows of each bin, (m,), from which the variance of its event
-        # frequency follows. It is at least 2, because it is reduced by 1 and divided
-        # by; a bin with fewer rows does not count: its share of the weight is set to 0.
-        self.n_rows = np.maximum(cells.weight, 2)
-        if cells.trials is not None:
-            # With importance weights, the number of trials that the rows are worth.
-            self.n_rows = np.maximum(cells.trials, 2)
+        n_rows = cells.weight if cells.trials is None else cells.trials
+        self.n_rows = np.maximum(n_rows, 2)
         self.usable_share = self.share * (cells.weight >= 2)
-        # The variance of each event frequency where it is known directly, else None.
         self.noise = cells.noise
         self.is_sum_of_squares = norm == 2
 

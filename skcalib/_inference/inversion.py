@@ -1,5 +1,19 @@
 """Confidence intervals for calibration errors by test inversion, many at a time: the
 draws that their searches ask for are made together.
+
+The interval of an error holds the values that a test does not reject. Its terms:
+
+cell
+    A range of scores with one event frequency: a bin, or a distinct score.
+power
+    The p-th power of an error, p its norm, as a function of the event frequencies of
+    the cells (`ErrorPower`).
+hypothesis
+    Supposed true event frequencies of the cells: their mean scores plus a number c
+    times a direction. Scores are calibrated where c is 0, and the error grows with c.
+draw
+    Event frequencies of the cells under a hypothesis. The observed power is compared
+    with the powers of many draws.
 """
 
 import numpy as np
@@ -28,8 +42,7 @@ def limits_of_each(many, tail):
 
     With many small problems most of the time would be spent on calls, not on numbers.
     So the problems are taken in groups whose numbers (draws times cells) fill a block,
-    and the draws of a group are made together. Problems with few possible outcomes need
-    no draws; see `SmallProblems`.
+    and the draws of a group are made together.
     """
     group = []
     n_counts = 0
@@ -44,27 +57,40 @@ def limits_of_each(many, tail):
 
 
 def _limits_of_group(group, tail):
-    """Return a list with the (lower, upper) limits for each of several `Hypotheses`.
-
-    Their searches advance together: in each turn every unfinished search, a generator
-    of `search_limits`, says which draws it needs, and all are drawn in one pass.
+    """Return a list with the (lower, upper) limits for each of several
+    `Hypotheses`.
     """
-    limits = [None] * len(group)
-    # Problems with few possible outcomes need no draws.
-    small = [k for k, hypotheses in enumerate(group) if has_few_outcomes(hypotheses)]
-    if small:
-        powers = SmallProblems.of([group[k] for k in small]).limits(tail)
-        for k, (low, high) in zip(small, powers.T, strict=True):
+    with_few_outcomes = []
+    others = []
+    for k, hypotheses in enumerate(group):
+        if has_few_outcomes(hypotheses):
+            with_few_outcomes.append(k)
+        else:
+            others.append(k)
+    limits = _searched_limits(group, others, tail)
+    # Where there are few possible outcomes, all are gone through instead of drawn.
+    if with_few_outcomes:
+        problems = SmallProblems.of([group[k] for k in with_few_outcomes])
+        powers = problems.limits(tail)
+        for k, (low, high) in zip(with_few_outcomes, powers.T, strict=True):
             limits[k] = group[k].from_power(low), group[k].from_power(high)
-    # The others are searched. `answers` holds what each unfinished search is sent next,
-    # by its position in the group: the `Drawn` that it asked for, at first None, which
-    # starts a generator.
-    searched = sorted(set(range(len(group))) - set(small))
-    answers = dict.fromkeys(searched)
-    searches = [search_limits(hypotheses, tail) for hypotheses in group]
+    return [limits[k] for k in range(len(group))]
+
+
+def _searched_limits(group, chosen, tail):
+    """Return a dict with the (lower, upper) limits of the `Hypotheses` at the positions
+    `chosen` in the group, found by a search each.
+
+    The searches advance together: in each turn every unfinished one, a generator of
+    `search_limits`, says which draws it needs, and all are drawn in one pass.
+    """
+    limits = {}
+    searches = {k: search_limits(group[k], tail) for k in chosen}
+    # The `Drawn` that each unfinished search asked for; None starts a generator.
+    answers = dict.fromkeys(chosen)
     joined = None
-    if len(answers) > 1 and JoinedHypotheses.can_join([group[k] for k in answers]):
-        joined = JoinedHypotheses(group, list(answers))
+    if len(chosen) > 1 and JoinedHypotheses.can_join([group[k] for k in chosen]):
+        joined = JoinedHypotheses(group, chosen)
     while True:
         # 1. Continue each search. It asks for draws, or ends with its limits.
         requests = {}
@@ -112,9 +138,9 @@ class JoinedHypotheses:
         # The distance of drawn frequencies g from the scores s (see `Hypotheses.drawn`)
         # is g @ factor - s @ factor for each member. The second term is the same for
         # all draws.
-        factors = [
-            hypotheses.cells.share * hypotheses.directions[0] for hypotheses in joined
-        ]
+        factors = []
+        for hypotheses in joined:
+            factors.append(hypotheses.cells.share * hypotheses.directions[0])
         self._factor = np.concatenate(factors)
         self._distance_of_scores = np.add.reduceat(
             np.concatenate(self._scores) * self._factor, self._powers.starts
