@@ -231,7 +231,7 @@ def test_level(metric, n_classes):
     for seed in range(200):
         y, proba = _rows(n=300, n_classes=n_classes, seed=seed)
         options = {
-            "n_resamples": 199,
+            "n_resamples": 99,
             "random_state": seed,
             "labels": np.arange(n_classes),
             **POOLED,
