@@ -310,7 +310,7 @@ _NAMES = {
     "light and heavy rows apart": "small and large weights in separate groups",
     "interval of the light bin": "interval of the bin with small weights",
     "interval of the heavy bin": "interval of the bin with large weights",
-    "summary of a world": "summary, searched data",
+    " of a world": ", searched data",
     "observed expected": "O/E ratio",
     "estimated log loss": "estimated log-loss",
     "brier score": "Brier score",

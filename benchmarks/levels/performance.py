@@ -12,7 +12,7 @@ from benchmarks.levels.promises import Promise
 from benchmarks.levels.shapes import SHAPES
 from skcalib.monitoring import estimated_performance
 
-__all__ = ["PERFORMANCE"]
+__all__ = ["PERFORMANCE", "half_holds"]
 
 _METRICS = ("accuracy", "event_frequency", "log_loss", "brier_score")
 
@@ -85,6 +85,17 @@ def _holds(metric, sample, seed):
     if key not in _FOUND:
         _FOUND[key] = _all_held(sample)
     return _FOUND[key][metric]
+
+
+def half_holds(metric, world, sample, seed):
+    """Return whether the interval of a metric of the second half of a sample, from the
+    labels of the first, holds the figure; NaN without an interval.
+    """
+    is_new = np.arange(len(sample.scores)) >= len(sample.scores) // 2
+    split = _LabelledAndNew(
+        sample.scores, sample.truth, sample.labels, is_new, np.zeros_like(is_new)
+    )
+    return _holds(metric, split, seed)
 
 
 def _all_held(sample):

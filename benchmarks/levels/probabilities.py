@@ -22,9 +22,10 @@ from skcalib import (
     VectorScaling,
     VennAbers,
 )
+from skcalib._intervals.few_events import FEWEST_FOR_NORMAL
 from skcalib.metrics import reliability_curve
 
-__all__ = ["METHODS", "PROBABILITIES"]
+__all__ = ["METHODS", "PROBABILITIES", "holds_curve", "limits_hold"]
 
 _LEVEL = 0.9
 _POINTS = (0.05, 0.25, 0.5, 0.75, 0.95)  # quantiles of the scores
@@ -160,7 +161,18 @@ def _share_held_of_classes(recalibrator, sample, seed):
     return float(np.mean((low <= truth) & (truth <= high)))
 
 
-def _holds_curve(sample, seed):
+def limits_hold(method, world, sample, seed):
+    """Return the share of five scores whose limits by a method of `METHODS` hold the
+    event frequency; NaN with so few events that a warning says so.
+    """
+    n_events = np.count_nonzero(sample.labels)
+    if min(n_events, len(sample.labels) - n_events) < FEWEST_FOR_NORMAL:
+        return np.nan
+    return _share_held(METHODS[method], sample, seed)
+
+
+def holds_curve(world, sample, seed):
+    """Return whether the simultaneous band holds the frequencies at all scores."""
     band = reliability_curve(
         sample.labels, sample.scores, simultaneous=True, confidence_level=_LEVEL
     )
@@ -194,5 +206,7 @@ PROBABILITIES = [
         )
         for name, recalibrator in _OF_CLASSES.items()
     ),
-    Promise("simultaneous band", _LEVEL, _holds_curve, tuple(_INDEPENDENT)),
+    Promise(
+        "simultaneous band", _LEVEL, partial(holds_curve, None), tuple(_INDEPENDENT)
+    ),
 ]

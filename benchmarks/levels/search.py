@@ -20,6 +20,8 @@ from scipy.special import expit, logit, ndtr
 from scipy.stats import binom
 
 from benchmarks.levels.few_events import FEW_EVENTS_AXES, FEW_EVENTS_FAMILIES
+from benchmarks.levels.performance import half_holds
+from benchmarks.levels.probabilities import holds_curve, limits_hold
 from benchmarks.levels.promises import Promise
 from benchmarks.levels.same_rows import SAME_ROWS, SAME_ROWS_AXES
 from benchmarks.levels.sampled import SAMPLED_AXES, SAMPLED_FAMILIES
@@ -476,6 +478,36 @@ FAMILIES = [
         (*_MIXTURE, *_CURVE, "limit"),
         _mixture,
         _precision_breaks,
+    ),
+    *(
+        Family(
+            f"limits of one probability of a world: {method}",
+            "coverage",
+            0.9,
+            (*_MIXTURE, *_CURVE),
+            _mixture,
+            partial(limits_hold, method),
+        )
+        for method in ("Platt scaling", "isotonic regression")
+    ),
+    Family(
+        "simultaneous band of a world",
+        "coverage",
+        0.9,
+        (*_MIXTURE, *_CURVE),
+        _mixture,
+        holds_curve,
+    ),
+    *(
+        Family(
+            f"estimated performance of a world: {metric.replace('_', ' ')}",
+            "coverage",
+            0.9,
+            (*_MIXTURE, "share after", *_CURVE),
+            _two_samples,
+            partial(half_holds, metric),
+        )
+        for metric in ("event_frequency", "brier_score")
     ),
     *(
         Family(*family)
