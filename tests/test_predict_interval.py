@@ -944,3 +944,36 @@ def test_log_odds_of_0_say_nothing_about_a_temperature():
     low, high = fitted.predict_interval([2.0])[0]
     assert low < 1e-6
     assert high > 1 - 1e-6
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("world", ["line", "strong"])
+@pytest.mark.parametrize("method", [PlattScaling, BetaCalibration])
+def test_limits_of_a_regression_are_hardly_wider_than_those_of_the_truth(method, world):
+    """The delta method at the true frequencies is what no limits can do without."""
+    draw, curve = WORLDS[world]
+    rng = np.random.default_rng(0)
+
+    def features(scores):
+        if method is PlattScaling:
+            return design(scores)
+        return np.column_stack(
+            (np.log(scores), -np.log1p(-scores), np.ones(len(scores)))
+        )
+
+    widths = []
+    for _ in range(30):
+        scores = draw(rng, 400)
+        truth = curve(scores)
+        points = np.quantile(scores, [0.05, 0.25, 0.5, 0.75, 0.95])
+        fitted = method().fit(scores, rng.random(400) < truth)
+        low, high = fitted.predict_interval(points).T
+        x, new = features(scores), features(points)
+        information = (x.T * (truth * (1 - truth))) @ x
+        variance = np.sum(new * np.linalg.solve(information, new.T).T, axis=1)
+        half = norm.ppf(0.95) * np.sqrt(variance)
+        middle = logit(curve(points))
+        of_truth = expit(middle + half) - expit(middle - half)
+        widths.append((np.mean(high - low), np.mean(of_truth)))
+    own, of_truth = np.mean(widths, axis=0)
+    assert own <= 1.3 * of_truth

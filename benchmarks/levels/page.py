@@ -73,7 +73,7 @@ _REASONS = [
         " `predict_interval`",
     ),
     (
-        "^limits of one probability, .*floor",
+        "^limits of one probability(, .*floor| of a world: Platt)",
         "the learned floor is taken as known; see the docstring of `predict_interval`",
     ),
     (
