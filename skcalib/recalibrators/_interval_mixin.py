@@ -78,7 +78,7 @@ class IntervalMixin:
         sandwich). Few samples say how a third parameter bends the ends of a steep
         curve: without weights and clusters, curves of three parameters take in profile
         limits of the penalised likelihood [3]_. In simulations with a curve of that
-        form, limits of .9 cover .87 to .95. Limits cannot know that the form is wrong:
+        form, limits of .9 cover .83 to .95. Limits cannot know that the form is wrong:
         those of a straight line cover .17 of a curve with plateaus at 10,000 samples,
         and those of a temperature nothing where all scores have the frequency .3.
         They take a learned floor as given, and cover .61 to .92 where the truth has a
@@ -88,7 +88,7 @@ class IntervalMixin:
         With clusters, the variance of a regression or a softmax comes from the steps
         that the fit takes without one of them (CR3), with Satterthwaite's degrees of
         freedom [4]_: in simulations of 20 to 40 clusters, of which a few hold most
-        samples, limits of .9 cover .89 to .90. Ten clusters mostly leave them NaN; the
+        samples, limits of .9 cover .81 to .90. Ten clusters mostly leave them NaN; the
         others cover .80 to .84.
 
         `VectorScaling`, `MatrixScaling`, `DirichletCalibration`, and temperatures of
@@ -108,7 +108,7 @@ class IntervalMixin:
 
         `StackedRecalibrator`: the root mean square, by the members' weights, of the
         distances from the stack's probability to the limits of each member; stated, not
-        guaranteed: .89 to .98 in simulations of smooth curves, .66 to .82 where 100
+        guaranteed: .86 to .98 in simulations of smooth curves, .66 to .82 where 100
         samples have plateaus or an S-shaped curve. No fit is repeated: a bootstrap of
         the members would cost 25 fits or more. `Recalibrator`: the limits of the map
         that it tried, also where it keeps the scores. `PriorShift`: the probabilities
