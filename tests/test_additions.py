@@ -41,8 +41,9 @@ def pytest_collection_modifyitems(config, items):
 def is_chosen(item):
     if hasattr(item, "callspec"):
         return any(part in item.name for part in {_PARTS})
-    if hasattr(item.function, "cases"):  # of `_catalog.every`
-        return True
+    cases = getattr(item.function, "cases", None)  # of `_catalog.every`
+    if cases is not None:
+        return any(part in case for part in {_PARTS} for case in cases)
     if item.path.stem in {_FILES_THAT_READ_LISTS}:
         return True
     return re.search(r"{_READS_LISTS}", inspect.getsource(item.function)) is not None
