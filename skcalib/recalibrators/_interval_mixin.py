@@ -1,5 +1,7 @@
 """Limits for the event frequency at each score: `predict_interval`."""
 
+from __future__ import annotations
+
 import numpy as np
 from numpy.typing import ArrayLike
 
