@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import skcalib
-from benchmarks.speed import costs, growth
+from benchmarks.speed import costs, growth, growth_jobs
 from benchmarks.speed.jobs import JOBS, Target, without_checks
 from benchmarks.speed.page import FAMILIES, conditions, with_tables
 from benchmarks.speed.run import Measured, combined, missed, verdict
@@ -183,6 +183,17 @@ def test_growth_prints_the_exponent_and_the_ratio_to_the_sibling(monkeypatch, ca
     assert growth.slope((10, 100, 1000), [1.0, 2.0, 4.0]) == pytest.approx(
         np.log10(2), rel=1e-12
     )
+
+
+def test_a_cliff_has_its_reason(monkeypatch, capsys):
+    assert set(growth_jobs.REASONS) <= set(growth.GROWTH)
+    name = "neighborhood_calibration_error, n"
+    job = growth.GROWTH[name]
+    seconds = {id(job): [30.0], id(growth.GROWTH[job.sibling]): [1.0]}
+    monkeypatch.setattr(growth, "measured", lambda one, most: (seconds[id(one)], ""))
+    assert growth.main(["--only", f"^{name}$"]) == 0
+    line = capsys.readouterr().out.splitlines()[-1]
+    assert f"at 1,000 CLIFF {growth_jobs.REASONS[name]} | 1,000: 30" in line
 
 
 def test_growth_ends_where_a_size_would_take_too_long(monkeypatch):

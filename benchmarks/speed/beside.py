@@ -20,6 +20,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassif
 from sklearn.linear_model import LogisticRegression
 
 from benchmarks.speed import floors, problems
+from benchmarks.speed.costs import COSTS
 from skcalib import (
     IsotonicCalibration,
     OnlineRecalibrator,
@@ -107,7 +108,7 @@ def forecasts():
 
 def pictures():
     """Yield a reliability diagram of 100,000 samples beside scikit-learn's with a
-    histogram, not saved and saved.
+    histogram, and beside Matplotlib alone with the same elements, not saved and saved.
     """
     import matplotlib as mpl
     import matplotlib.pyplot as plt
@@ -134,15 +135,74 @@ def pictures():
         below.hist(scores, bins=50)
         finished(figure, is_saved)
 
+    def bare(is_saved):
+        finished(bare_diagram(y, scores, 16), is_saved)
+
     for is_saved in (False, True):
         name = "reliability diagram" + ", saved" * is_saved
-        beside = {
-            "scikit-learn and a histogram": seconds(lambda s=is_saved: theirs(s)),
-            "the same with our layout": seconds(
-                lambda s=is_saved: theirs(s, layout="constrained")
+        runs = {
+            "ours": lambda s=is_saved: ours(s),
+            "Matplotlib alone": lambda s=is_saved: bare(s),
+            "scikit-learn and a histogram": lambda s=is_saved: theirs(s),
+            "the same with our layout": lambda s=is_saved: theirs(
+                s, layout="constrained"
             ),
         }
-        yield name, seconds(lambda s=is_saved: ours(s)), beside
+        times = in_turns(runs)
+        yield name, times.pop("ours"), times
+
+
+def bare_diagram(y, scores, n_bins):
+    """Return the figure of a reliability diagram as ours, made with Matplotlib alone:
+    bins with intervals, a consistency band, a diagonal, a title, a legend and a
+    histogram, with limits by the normal distribution.
+    """
+    import matplotlib.pyplot as plt
+
+    figure, (ax, below) = plt.subplots(
+        2,
+        sharex=True,
+        height_ratios=(4, 1),
+        figsize=(4.6, 5.9),
+        dpi=100,
+        layout="constrained",
+    )
+    bins = np.minimum((scores * n_bins).astype(np.intp), n_bins - 1)
+    count = np.bincount(bins)
+    mean = np.bincount(bins, weights=scores) / count
+    frequency = np.bincount(bins, weights=y) / count
+    ax.plot([0, 1], [0, 1], ":", color="0.3", label="perfect calibration")
+    noise = 1.645 * np.sqrt(mean * (1 - mean) / count)
+    ax.fill_between(
+        mean, mean - noise, mean + noise, color="0.8", label="90 % consistency band"
+    )
+    half_width = 1.645 * np.sqrt(frequency * (1 - frequency) / count)
+    ax.errorbar(
+        mean, frequency, half_width, fmt="o-", ms=4, capsize=3, label="90 % interval"
+    )
+    error = np.abs(mean - frequency) @ count / len(y)
+    ax.set_title(f"n = {len(y):,}\ncalibration error {100 * error:.2f} %", loc="left")
+    ax.set_ylabel("Event frequency")
+    below.stairs(*np.histogram(scores, 50), fill=True)
+    below.set_xlabel("Predicted probability")
+    below.set_ylabel("Rows")
+    figure.legend(loc="outside lower center", ncols=3)
+    return figure
+
+
+def inference():
+    """Yield intervals and tables of groups, each beside the plain error of the same
+    data.
+    """
+    for job, beside in (
+        ("calibration_error_interval", "calibration_error"),
+        ("the same with clusters", "calibration_error_interval"),
+        ("its interval", "marginal calibration_error"),
+        ("kernel_calibration_error", "marginal calibration_error"),
+        ("calibration_by_group", "groupwise_calibration_error"),
+    ):
+        times = in_turns({name: COSTS[name].make() for name in (job, beside)})
+        yield f"{job}, {COSTS[job].data}", times[job], {beside: times[beside]}
 
 
 def imports():
@@ -230,7 +290,15 @@ def single_labels():
 
 JOBS = {
     job.__name__: job
-    for job in (forecasts, pictures, imports, step_maps, small_samples, single_labels)
+    for job in (
+        inference,
+        forecasts,
+        pictures,
+        imports,
+        step_maps,
+        small_samples,
+        single_labels,
+    )
 }
 
 

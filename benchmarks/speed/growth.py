@@ -5,7 +5,8 @@ A job is run at growing sizes, until one run takes 20 seconds. The exponent is t
 of a line through the logarithms of its processor times: 1 for a cost in proportion. The
 last sizes count, because the fixed cost of a call flattens the line at small ones. The
 sibling is the plainest job on the same data, at the largest size that both reached. A
-job that takes more than ten times as long as it is marked as a cliff.
+job that takes more than ten times as long as it is marked as a cliff, with the reason
+where it is known.
 
 ``--only`` takes a regular expression of job names, ``--most`` a limit of the sizes.
 """
@@ -18,7 +19,7 @@ import warnings
 
 import numpy as np
 
-from benchmarks.speed.growth_jobs import GROWTH, Growth
+from benchmarks.speed.growth_jobs import GROWTH, REASONS, Growth
 
 __all__ = ["GROWTH", "Growth", "is_cliff", "measured", "seconds_of", "slope"]
 
@@ -95,7 +96,9 @@ def _line(name, growth, seconds, why, sibling):
     if sibling:
         last = min(len(seconds), len(sibling)) - 1
         times = seconds[last] / sibling[last]
-        mark = " CLIFF" if is_cliff(times) else ""
+        mark = ""
+        if is_cliff(times):
+            mark = f" CLIFF {REASONS.get(name, '')}".rstrip()
         ratio = f"{times:.3g} x {growth.sibling} at {growth.sizes[last]:,}{mark}"
     exponent = slope(growth.sizes, seconds)
     return f"{name} | {exponent:.2f} | {ratio} | {shown} | {why}"

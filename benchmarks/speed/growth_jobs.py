@@ -14,7 +14,7 @@ from benchmarks.speed import problems
 from skcalib import decisions, evaluation, metrics, monitoring
 from skcalib.binning import EqualMass, EqualWidth, assign_bins
 
-__all__ = ["GROWTH", "Growth"]
+__all__ = ["GROWTH", "REASONS", "Growth"]
 
 _N = (1_000, 10_000, 100_000, 1_000_000, 10_000_000)
 _UP_TO_A_MILLION = _N[:4]
@@ -389,4 +389,21 @@ GROWTH = {
         _PARTS[:4], _segments, "groupwise_calibration_error, groups"
     ),
     "compare, candidates": Growth(_PARTS[:3], _candidates),
+}
+
+# Why jobs take more than ten times as long as their siblings: what they do, which the
+# sibling does not.
+REASONS = {
+    "neighborhood_calibration_error, n": (
+        "the window of each score is sought among all scores, by four binary searches"
+    ),
+    "kernel_calibration_error, n": "every pair of samples is compared",
+    "calibration_summary, n": (
+        "a dozen numbers with intervals, and a smooth curve, which takes most of the"
+        " time"
+    ),
+    "calibration_change, n": (
+        "the limits of two errors are drawn, at a cost that hardly grows with n"
+    ),
+    "advise, n": "several recalibrators are fitted and compared on folds",
 }
