@@ -699,25 +699,28 @@ def test_half_an_event_in_a_whole_number_of_rows():
     assert 0.1 < found.bias_pvalue[0] <= 1
 
 
-def test_biases_tested_together_are_those_of_problems_alone():
-    """Few rows and many, no event, one and all but one, fractional weights, residuals
-    that vary more than the scores say.
-    """
-    rng = np.random.default_rng(0)
-    problems = []
-    for n in (1, 2, 7, 20, 20, 20, 20, 21, 60, 199, 250, 900):
-        scores = rng.beta(1, 2, n)
-        y = rng.random(n) < scores
-        for events in {0, 1, n - 1, n, int(y.sum())}:
-            problems.append(
-                BiasProblem(scores, events, None, np.mean((y - scores) ** 2))
+@pytest.mark.parametrize("exponent", [0, 40])
+def test_many_problems_have_the_tails_of_few(exponent):
+    """Many exact problems are polynomials, few are sums of scaled masses."""
+    rng = np.random.default_rng(3)
+    n_groups = 2 * event_counts._MANY_PROBLEMS
+    sizes = rng.integers(5, 30, n_groups)
+    group = np.repeat(np.arange(n_groups), sizes)
+    scores = 10.0 ** -rng.uniform(0, exponent + 1, len(group))
+    scores = np.where(rng.random(len(group)) < 0.5, scores, 1 - scores)
+    labels = rng.random(len(group)) < rng.random(n_groups)[group]
+    options = {"binning": 1, "n_resamples": 9, "order": "given"}
+    many = calibration_by_group(labels, scores, group, **options)
+    n_events = np.bincount(group, labels)
+    is_mixed = (n_events > 0) & (n_events < sizes)
+    assert np.count_nonzero(is_mixed) > event_counts._MANY_PROBLEMS
+    for part in range(4):
+        rows = group % 4 == part
+        few = calibration_by_group(labels[rows], scores[rows], group[rows], **options)
+        for name in ("bias", "bias_low", "bias_high", "bias_pvalue"):
+            np.testing.assert_allclose(
+                getattr(many, name)[part::4], getattr(few, name), atol=1e-9
             )
-        weight = rng.integers(1, 4, n) * rng.choice([1.0, 0.7])
-        problems.append(BiasProblem(scores, weight @ y, weight, 0.3))
-        problems.append(BiasProblem(scores, float(y.sum())))
-    together = np.array(BiasTestsOfRows.of(problems).at(0.9))
-    alone = np.array([bias_test(p[0], p[1], 0.9, *p[2:]) for p in problems]).T
-    np.testing.assert_allclose(together, alone, rtol=1e-9, atol=1e-10)
 
 
 @pytest.mark.parametrize("options", [{"norm": 2}, {"norm": 1}, {"method": "plugin"}])
