@@ -177,7 +177,7 @@ def test_merged_parts_are_the_whole(weighted, monkeypatch):
 
 def test_other_edges_do_not_merge():
     scores, labels, _ = _rows(20)
-    with refused(ValueError, "equal edges", "FixedEdges"):
+    with refused(ValueError, "the same bin edges", "FixedEdges"):
         BinStatistics.from_predictions(labels, scores, EDGES).merge(
             BinStatistics.from_predictions(labels, scores, EDGES[[0, 2, 5]])
         )

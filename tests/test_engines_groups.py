@@ -364,6 +364,6 @@ def test_a_diagram_of_statistics_names_its_door():
         native("pandas", **rows(300)), label="y", score="p"
     ).bin_statistics(3)
     with pytest.raises(
-        TypeError, match=r"found a BinStatistics.*ReliabilityDisplay\.from_statistics"
+        TypeError, match=r"found BinStatistics.*ReliabilityDisplay\.from_statistics"
     ):
         ReliabilityDisplay.from_predictions(statistics)

@@ -210,7 +210,7 @@ def test_two_columns():
 def test_wrong_logits(logits, words):
     with pytest.raises(ValueError, match=words):
         TemperatureScaling(input="logit").fit(logits, [2, 0, 1])
-    with pytest.raises(ValueError, match="infinity"):
+    with pytest.raises(ValueError, match="only infinite values"):
         PlattScaling(input="logit").fit([0.1, -np.inf, 2.0, 3.0], [0, 1, 0, 1])
 
 

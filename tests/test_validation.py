@@ -312,7 +312,7 @@ def test_pos_label_has_no_meaning_for_many_classes():
 
 
 @pytest.mark.parametrize(
-    ("value", "word"), [(np.nan, "NaN"), (np.inf, "infinity"), (-np.inf, "infinity")]
+    ("value", "word"), [(np.nan, "NaN"), (np.inf, "infinity"), (-np.inf, "infinit")]
 )
 def test_recalibrator_refuses_scores_that_are_not_finite(recalibrator, value, word):
     for input in ("probability", "logit"):
