@@ -59,6 +59,7 @@ def _worlds():
         yield pytest.param(y.astype(int), scores, weight, id=name)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(("y", "scores", "weight"), _worlds())
 def test_results_keep_their_bounds(y, scores, weight):

@@ -274,6 +274,7 @@ def test_weights_count_samples():
         assert counted.prediction[name] == pytest.approx(interval, rel=1e-6)
 
 
+@pytest.mark.slow
 def test_measurements_are_no_clusters():
     """A column of ages was a study of 400 hospitals with one patient each."""
     labels, risk, hospital = _study(8, 50)

@@ -101,6 +101,7 @@ def _statistic(cells, scores, residuals, is_after):
     return (high - low) / sqrt(variance)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tied", [False, True])
 def test_the_pvalue_is_that_of_permutations_within_cells(tied):
     y_before, before, y_after, after = _samples(300, 0.25, tied=tied)
@@ -326,6 +327,7 @@ def _other_shares(seed, n=1000):
     return parts
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_bins", [0, 3])
 def test_clusters_of_scores_that_change_their_shares_are_no_change(n_bins):
     rejected = 0

@@ -309,6 +309,7 @@ def test_dependent_draws_of_a_bin_with_scores_of_0_and_1_have_its_frequency(freq
         assert drawn == pytest.approx(frequency, abs=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("n_clusters", [30, 1500])
 def test_dependent_draws_by_cell_are_those_of_rows(n_clusters, weighted):
@@ -433,6 +434,7 @@ def test_few_events_in_clusters_warn():
         )
 
 
+@pytest.mark.slow
 def test_any_metric_has_clusters():
     """Ten copies of each row: the resampled p-value is that of 100 rows, not of
     1,000.

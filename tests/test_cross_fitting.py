@@ -51,6 +51,7 @@ EXPECTED_FAILURES = {
 }
 
 
+@pytest.mark.slow
 @parametrize_with_checks(
     [
         CrossFittedClassifier(LogisticRegression()),

@@ -786,6 +786,7 @@ def test_colours_differ_in_grey():
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("y", "scores", "options"),
     [
@@ -808,9 +809,7 @@ def test_colours_differ_in_grey():
     ],
 )
 @pytest.mark.parametrize(
-    "binning",
-    [None, pytest.param(PoolAdjacentViolators(), marks=pytest.mark.slow)],
-    ids=["default", "isotonic"],
+    "binning", [None, PoolAdjacentViolators()], ids=["default", "isotonic"]
 )
 def test_extreme_data_are_drawn(y, scores, options, binning):
     display = ReliabilityDisplay.from_predictions(

@@ -158,16 +158,9 @@ ARROW_TYPES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
-    "engine",
-    [
-        "pyarrow",
-        "polars_lazy",
-        *(
-            pytest.param(engine, marks=pytest.mark.slow)
-            for engine in ("pandas", "polars", "ibis", "dask")
-        ),
-    ],
+    "engine", ["pyarrow", "polars_lazy", "pandas", "polars", "ibis", "dask"]
 )
 @pytest.mark.parametrize("kind", ARROW_TYPES)
 def test_other_engines(engine, kind):

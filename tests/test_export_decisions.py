@@ -121,6 +121,7 @@ def in_javascript(model, rows):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("promise", ANSWERS + EVENTS)
 @pytest.mark.parametrize(
     "recalibrator", [PlattScaling, HistogramBinning], ids=lambda one: one.__name__

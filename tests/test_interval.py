@@ -84,6 +84,7 @@ def test_every_metric(metric):
     assert calibrated.low == 0 < calibrated.high
 
 
+@pytest.mark.slow
 @every_metric
 def test_clusters_widen(metric):
     # Clusters of ten identical rows: as if there were a tenth of the rows, about
@@ -198,6 +199,7 @@ def plain_interval(labels, scores, edges, n_draws, rng):
     return (0 if np.mean(values[0][1] >= observed) >= 0.05 else low[0]), high[-1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("power", [1.3, 1.8])
 def test_search_equals_a_plain_grid(power):
     labels, scores = sample(300, power)

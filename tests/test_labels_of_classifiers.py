@@ -157,10 +157,9 @@ SEARCHES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", SEARCHES, ids=range(4))
-@pytest.mark.parametrize(
-    "ensemble", [pytest.param(True, marks=pytest.mark.slow), False, "auto"]
-)
+@pytest.mark.parametrize("ensemble", [True, False, "auto"])
 def test_the_fitted_model_says_which_scores_it_has(model, ensemble):
     recalibrated = RecalibratedClassifierCV(model, PlattScaling(), ensemble=ensemble)
     proba = recalibrated.fit(X, FULL).predict_proba(X)

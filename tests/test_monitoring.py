@@ -54,6 +54,7 @@ def _twin(scores, events, threshold, *, restarts=False):
     return evidence, alarm, change
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("average_run_length", [None, 1000])
 @pytest.mark.parametrize(
     "ends", [range(1, 3001), range(7, 3007, 7), [400, 401, 3000], [3000]], ids=len

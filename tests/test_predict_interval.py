@@ -566,6 +566,7 @@ def test_classes_have_delta_limits_on_their_log_odds(method, clusters):
         )
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*fewer than ten")
 @pytest.mark.filterwarnings("ignore:The limits are NaN")
 @pytest.mark.parametrize("model", TWO_CLASSES, ids=str)

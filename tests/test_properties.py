@@ -238,6 +238,7 @@ def test_float32_scores_are_float64_scores(sample):
 
 
 # Any labels belong to any scores here, also those that fall with the event.
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:The event is:UserWarning")
 @pytest.mark.parametrize("recalibrator", each_of(RECALIBRATORS))
 @settings(max_examples=settings.default.max_examples // 2)

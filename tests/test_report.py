@@ -246,6 +246,7 @@ def test_an_estimate_above_its_interval_is_explained():
     assert limits({**error, "reason": None}, "percent") == "0 to 30\u00a0%"
 
 
+@pytest.mark.slow
 def test_numbers_are_those_of_the_library(file):
     table = read_table(file, label="y", scores=["p", "q"], segment="s")
     numbers = _numbers(table)
@@ -1585,6 +1586,7 @@ def test_identifiers_are_known_by_their_names(name):
     assert not repeats(np.repeat(np.arange(3), 20))
 
 
+@pytest.mark.slow
 def test_decisions_are_counted_by_hand(tmp_path, capsys):
     columns = _clustered(size=20)
     file = _write(tmp_path / "data.csv", columns)

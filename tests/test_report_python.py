@@ -69,6 +69,7 @@ def test_one_event_with_percents_weights_segments_and_dates(tmp_path, capsys):
     assert again == pytest.approx(by_month)
 
 
+@pytest.mark.slow
 def test_one_event_and_columns_without_a_name(tmp_path, capsys):
     rng = np.random.default_rng(1)
     score = rng.random(80).round(4)

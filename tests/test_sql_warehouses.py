@@ -167,6 +167,7 @@ def test_what_is_parsed_back_means_the_same(recalibrator, dialect):
     assert np.isnan(found[len(EXTREME) :]).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("input", "dialect"),
     [
