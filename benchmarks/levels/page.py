@@ -81,6 +81,16 @@ _REASONS = [
         "ten clusters are too few; see the docstring of `predict_interval`",
     ),
     (
+        "^limits of one probability, stacked.*clusters, n = 1,000",
+        "the weights of the members are taken as known; see the docstring of"
+        " `predict_interval`",
+    ),
+    (
+        "^l2, 1 bin, bimodal, high mode",
+        "the deviation of a bin is taken to be shared by its samples; here only one of"
+        " its two modes deviates",
+    ),
+    (
         "^limits of one probability, .*rare",
         "two or three events are expected; a warning is issued",
     ),

@@ -111,8 +111,9 @@ class IntervalMixin:
         `StackedRecalibrator`: the root mean square, by the members' weights, of the
         distances from the stack's probability to the limits of each member; stated, not
         guaranteed: .86 to .98 in simulations of smooth curves, .66 to .82 where 100
-        samples have plateaus or an S-shaped curve. No fit is repeated: a bootstrap of
-        the members would cost 25 fits or more. `Recalibrator`: the limits of the map
+        samples have plateaus or an S-shaped curve, .78 with 100 clusters of ten: the
+        members' weights are taken as known. No fit is repeated: a bootstrap of the
+        members would cost 25 fits or more. `Recalibrator`: the limits of the map
         that it tried, also where it keeps the scores. `PriorShift`: the probabilities
         at the limits of its `target_mean`, if that is an interval; limits of another
         level than the interval's are normal ones on the log-odds.
