@@ -46,7 +46,7 @@ def test_numbers_are_those_of_the_weighted_samples(study, capsys):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ("--score risk --label left --horizon 1", "name their column"),
+        ("--score risk --label left --horizon 1", "name the column"),
         ("--score risk --time-to-event years", "needs --event"),
         (
             "--score risk --label left --time-to-event years --event left --horizon 1",

@@ -19,9 +19,9 @@ _RIDGE_FOR_SINGLE_PRECISION = 1e-6  # of the curvature
 # nearly the last one, whose factor then solves for the next step with a few products.
 _SMALL_GAIN = 1e-4
 _FEW_PRODUCTS = 8
-# Features of so few are kept in double precision: 8 MB at most. Each step takes them
+# Features of so few are kept in double precision: 2 MB at most. Each step takes them
 # several times.
-_FEW_LOGITS = 1 << 20
+_FEW_LOGITS = 1 << 18
 # Probabilities, one per row and class: more are not kept between the loss and the
 # Hessian, but computed again.
 MOST_KEPT = 1 << 27
@@ -210,6 +210,7 @@ class PenalisedLogLoss:
             )
             if residual < 1:
                 return step, residual
+        self.solve = None  # its factor is as large as the Hessian
         hessian = sum(block.hessian() for block in self.blocks)
         hessian[np.diag_indices_from(hessian)] += self.penalty
         self.solve = damped_factor(hessian)
