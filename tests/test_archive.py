@@ -18,6 +18,7 @@ DOCUMENTS = {path.stem: path for path in sorted(ARCHIVE.glob("schema_*.json"))}
 SHAPES = ARCHIVE / "shapes.json"
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*groups that were not seen")
 @pytest.mark.parametrize("name", DOCUMENTS)
 def test_every_document_of_the_archive_is_read(name):

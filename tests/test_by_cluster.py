@@ -263,6 +263,7 @@ def test_fewer_than_three_clusters_are_not_pooled():
     assert not np.isnan(table.slope).any()
 
 
+@pytest.mark.slow
 def test_weights_count_samples():
     labels, risk, hospital = _study(size=100)
     count = np.random.default_rng(1).integers(0, 3, len(labels))

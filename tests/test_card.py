@@ -159,6 +159,7 @@ def test_a_search_over_bins_by_nested_names():
     assert alone[-1].n_bins_ == 6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("recalibrator", each_of(RECALIBRATORS))
 def test_every_recalibrator_in_a_pipeline(recalibrator):
     model = make_pipeline(

@@ -177,6 +177,7 @@ def test_integer_weights_are_repeated_rows_and_clusters_of_copies_one_row():
     np.testing.assert_allclose(halves.difference_high, once.difference_high, rtol=0.02)
 
 
+@pytest.mark.slow
 def test_other_errors_are_squared_and_added_and_functions_bootstrapped():
     y, models = _models(300)
     pair = {name: models[name] for name in ("good", "sure")}

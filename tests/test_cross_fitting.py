@@ -903,6 +903,7 @@ def test_a_cached_pipeline_equals_one_that_is_not(binary, tmp_path):
         np.testing.assert_array_equal(cached.predict_proba(X), expected)
 
 
+@pytest.mark.slow
 def test_a_search_over_the_classifier(binary):
     search = GridSearchCV(
         make_pipeline(CrossFittedClassifier(LogisticRegression()), PlattScaling()),

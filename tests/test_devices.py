@@ -275,6 +275,7 @@ def test_sums_by_bin_of_classes_are_those_of_a_loop(seed, dtype):
             np.testing.assert_allclose(getattr(found[c], name), sums, atol=1e-6)
 
 
+@pytest.mark.slow
 @given(st.integers(0, 10**6), st.integers(1, 40), st.booleans())
 def test_bins_of_equal_mass_have_the_edges_of_numpy(seed, n_bins, is_weighted):
     rng = np.random.default_rng(seed)

@@ -418,6 +418,7 @@ def test_second_plot_recomputes_nothing(monkeypatch):
 # --- ReliabilityDisplay: classes, groups, models --------------------------------------
 
 
+@pytest.mark.slow
 def test_from_estimator_equals_from_predictions():
     X, y = load_breast_cancer(return_X_y=True)
     y = np.array(["benign", "malignant"])[y]

@@ -408,6 +408,7 @@ FITTED = [
 ]
 
 
+@pytest.mark.slow
 @every_engine
 def test_fits_are_those_of_all_rows(engine):
     columns = rows()
@@ -701,6 +702,7 @@ def class_rows():
     )
 
 
+@pytest.mark.slow
 @every_local_engine
 def test_top_label_and_marginal_problems(engine):
     columns, scores, labels, weight = class_rows()

@@ -77,6 +77,7 @@ def test_a_dict_goes_from_fit_to_apply(engine):
                 np.testing.assert_allclose(forecast[own], wanted, rtol=0, atol=1e-12)
 
 
+@pytest.mark.slow
 @every_engine
 @pytest.mark.parametrize(
     "inner",

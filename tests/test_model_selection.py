@@ -179,6 +179,7 @@ def gain_twin(y, proba, recalibrator, loss, folds, weight):
     return mean, mean - half_width, mean + half_width
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", ["log", "brier"])
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_gain_equals_a_loop(loss, n_classes):

@@ -183,6 +183,7 @@ def test_integers_from_zero_are_column_numbers_where_a_class_is_missing():
     assert fitted.predict_proba(X).shape == (400, 3)
 
 
+@pytest.mark.slow
 def test_every_way_to_name_features_gives_the_same():
     pandas = pytest.importorskip("pandas")
     X, y = _shifted(600)

@@ -765,6 +765,7 @@ def test_large_text_is_read_as_small_text_is(tmp_path, monkeypatch):
     assert not refused
 
 
+@pytest.mark.slow
 def test_postgres(monkeypatch):
     folder = _postgres.programs()
     required(

@@ -117,6 +117,7 @@ def test_one_two_and_probability_columns_agree():
     ).temperature_ == pytest.approx(expected)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weighted", [False, True])
 def test_a_metric_may_be_the_loss(weighted):
     logits, y = _sample()
