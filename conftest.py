@@ -3,6 +3,7 @@ they need, and a metric that a test or a doctest registers is taken out again.
 """
 
 import gc
+import re
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -15,6 +16,7 @@ _NEEDED = {
     "skcalib/engines/*": ["narwhals", "duckdb", "pandas"],
 }
 _PACKAGE = Path(__file__).parent / "skcalib"
+_ALL_SLOW = re.compile(r"^pytestmark = (\[\s*)?pytest\.mark\.slow\b", re.MULTILINE)
 collect_ignore_glob = [
     folder
     for folder, packages in _NEEDED.items()
@@ -36,11 +38,16 @@ def pytest_collection():
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_collect_file(file_path):
-    """Look for doctests in the package alone: tests have none."""
+def pytest_collect_file(file_path, parent):
+    """Look for doctests in the package alone, since tests have none, and do not import
+    files of slow tests only to leave out all that is in them.
+    """
     collectors = yield
     if _PACKAGE in file_path.parents:
         return collectors
+    is_fast_run = parent.config.option.markexpr == "not slow"
+    if is_fast_run and collectors and _ALL_SLOW.search(file_path.read_text("utf-8")):
+        return []
     return [one for one in collectors if type(one) is pytest.Module]
 
 

@@ -866,6 +866,7 @@ def test_nothing_found_warns_and_abstains(cancer):
     assert set(model.predict(X_test)) == {"abstain"}
 
 
+@pytest.mark.slow
 def test_lives_in_pipelines_and_searches(cancer):
     pandas = pytest.importorskip("pandas")
     X_train, X_test, y_train, y_test = cancer

@@ -189,6 +189,7 @@ def test_comparisons():
         copies.refuse_more_than(len(y), free=8 * 75)  # sums of 15 bins
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("device", "dtype"), DEVICES)
 @pytest.mark.parametrize("is_weighted", [False, True])
 def test_several_labels_per_row(device, dtype, is_weighted):

@@ -426,6 +426,7 @@ def _report(capsys, folder, table, *options):
     return json.loads(written.out)
 
 
+@pytest.mark.slow
 def test_third_labels_of_tables(tmp_path, capsys):
     table = pd.DataFrame({"y": _THIRD, "p": P2})
     known = _THIRD != "open"

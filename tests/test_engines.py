@@ -366,6 +366,7 @@ def test_cumulative_errors_are_exact(engine):
         )
 
 
+@pytest.mark.slow
 @every_engine
 def test_weighted_scores_keep_what_they_sum(engine):
     columns = rows()

@@ -121,6 +121,7 @@ def expected(recalibrator, scores):
     return forecast
 
 
+@pytest.mark.slow
 @every_engine
 def test_forecasts_are_those_of_predict_proba(engine):
     scores, y = training_rows()

@@ -45,6 +45,7 @@ def chosen(columns, name):
     return np.array([value == name for value in columns["g"]])
 
 
+@pytest.mark.slow
 @every_engine
 def test_a_dict_goes_from_fit_to_apply(engine):
     columns = rows()

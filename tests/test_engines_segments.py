@@ -289,6 +289,7 @@ def test_a_table_that_changes_between_two_passes_is_refused(
     assert calls
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "setting", ["python_enable_replacements = false", "enable_external_access = false"]
 )

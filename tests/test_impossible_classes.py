@@ -67,6 +67,7 @@ def fitted(method, logits, y):
     return method.fit(logits, y)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS, ids=repr)
 def test_every_mask_means_the_same(rows, method):
     logits, closed, y = rows

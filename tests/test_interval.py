@@ -69,6 +69,7 @@ def sample(n=400, power=1.6, seed=0):
     return rng.random(n) < scores**power, scores
 
 
+@pytest.mark.slow
 @every_metric
 def test_every_metric(metric):
     labels, scores = sample()
@@ -318,6 +319,7 @@ def test_classes_that_do_not_sum_to_one_are_drawn_by_themselves():
     assert 0 < found.low < found.high
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["l2", "ECE", "sweep", "KS", "smooth"])
 def test_zero_is_excluded_where_the_test_rejects(name):
     agree = 0

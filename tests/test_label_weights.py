@@ -658,6 +658,7 @@ _WITH_CLUSTERS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(_WITH_CLUSTERS))
 def test_every_function_answers_for_six_clusters(name):
     rng = np.random.default_rng(3)

@@ -214,6 +214,7 @@ class TableModel(ClassifierMixin, BaseEstimator):
         return proba[list(self.classes_[::-1])]
 
 
+@pytest.mark.slow
 def test_classifier_that_returns_a_table():
     X = np.log(RIGHT)
     bare = log_loss(Y, LogisticRegression().fit(X, Y).predict_proba(X))

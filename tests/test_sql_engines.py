@@ -124,6 +124,7 @@ def columns(golden):
     return [names(golden)] if golden.alone.shape[1] == 1 else names(golden)
 
 
+@pytest.mark.slow
 def test_duckdb():
     duckdb = pytest.importorskip("duckdb", reason="needs duckdb")
     connection = duckdb.connect()
