@@ -620,6 +620,7 @@ def test_nested_parameters_of_a_default_object():
         HistogramBinning().set_params(bin__n_bins=7)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "grid",
     [

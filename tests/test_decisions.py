@@ -926,6 +926,7 @@ def test_checks_of_costs(estimator, check):
     check(estimator)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:No threshold was found")
 @parametrize_with_checks(
     [

@@ -180,6 +180,7 @@ def test_names_with_a_colon_stay_whole_in_a_small_legend():
             assert [text[:10] for text in texts[:2]] == list(models)
 
 
+@pytest.mark.slow
 def test_histogram_of_one_high_bar_is_logarithmic():
     y, scores = _scores(1000)
     # the bars of the others would be one or two rows high

@@ -339,6 +339,7 @@ def test_weights_whose_sums_are_infinite(engine):
             run()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["duckdb", "pandas", "polars_lazy"])
 def test_a_label_that_does_not_occur(engine):
     data = native(engine, p=[0.1, 0.2, 0.3], y=["yes", "no", "yes"])

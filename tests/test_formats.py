@@ -385,6 +385,7 @@ def test_a_fit_to_two_columns_takes_one_score(number, name):
 # --- The same for frozen fits, some with groups or ids of rows ------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*groups that were not seen")
 @pytest.mark.parametrize("golden", golden_recalibrators(), ids=str)
 def test_a_format_of_a_frozen_fit(golden):

@@ -70,6 +70,7 @@ RECALIBRATORS = [
 
 # scikit-learn 1.6 makes checks from classes with fewer rows than the five folds, which
 # StratifiedKFold remarks upon.
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:The least populated class in y")
 @parametrize_with_checks(
     [

@@ -159,6 +159,7 @@ def test_refused_parameters_change_no_recalibrator(recalibrator):
         assert _state(fitted, SCORES) == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
 @pytest.mark.parametrize("recalibrator", _recalibrators())
 def test_a_late_failure_changes_no_recalibrator(recalibrator, error, monkeypatch):

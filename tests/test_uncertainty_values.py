@@ -57,6 +57,7 @@ STUDIES = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     # Of the first one, scores also differ within a cluster; the others repeat its way.
