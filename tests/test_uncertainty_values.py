@@ -58,14 +58,7 @@ STUDIES = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "name",
-    # Of the first one, scores also differ within a cluster; the others repeat its way.
-    [
-        pytest.param(name, marks=pytest.mark.slow if number else [])
-        for number, name in enumerate(STUDIES)
-    ],
-)
+@pytest.mark.parametrize("name", STUDIES)
 def test_clusters_without_events_are_kept(name):
     table, (median, low, high, tau), ratio = STUDIES[name]
     rows = [
