@@ -10,16 +10,7 @@ from registry import RecalibratorEntry, entries_of
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from skcalib import (
-    BetaCalibration,
-    DirichletCalibration,
-    EnsembleTemperatureScaling,
-    QuadraticScaling,
-    ScalingBinning,
-    SplineCalibration,
-    UniformMassBinning,
-    VectorScaling,
-)
+import skcalib
 
 _MORE_CLASSES = (
     "feeds two columns with three classes: a score a class is what a recalibrator takes"
@@ -75,14 +66,14 @@ ESTIMATORS = [
 
 # Each of these has its base class in common with a method that is not among them.
 RELATIVES = (
-    BetaCalibration,
-    DirichletCalibration,
-    EnsembleTemperatureScaling,
-    QuadraticScaling,
-    ScalingBinning,
-    SplineCalibration,
-    UniformMassBinning,
-    VectorScaling,
+    skcalib.BetaCalibration,
+    skcalib.DirichletCalibration,
+    skcalib.EnsembleTemperatureScaling,
+    skcalib.QuadraticScaling,
+    skcalib.ScalingBinning,
+    skcalib.SplineCalibration,
+    skcalib.UniformMassBinning,
+    skcalib.VectorScaling,
 )
 
 

@@ -1147,7 +1147,7 @@ def test_bin_counts_of_many_classes():
     assert marginal.curves[0].squared_error[0] == pytest.approx(mean, abs=0.01)
     with pytest.raises(ValueError, match="n_bins must be from 1 to 6"):
         BinCountDisplay.from_estimator(model, X, y, n_bins=[2, 100])
-    with pytest.raises(ValueError, match="10 rows in 5 folds, each of more bins"):
+    with pytest.raises(ValueError, match="10 rows in 5 folds and more bins"):
         BinCountDisplay.from_predictions([0, 1] * 5, np.linspace(0, 1, 10))
 
 

@@ -26,7 +26,8 @@ ROUNDING = 1e-12
 # Distributions of four problems and more, of similar size, are computed together, for
 # up to 65,536 probabilities at a time.
 _FEW_PROBLEMS, _LARGEST_BATCH = 4, 1 << 16
-# From so many problems on, exact tails are computed number by number for all at once.
+# With at least this many problems, the exact tails of all are computed together, for
+# one number of events after the other.
 _MANY_PROBLEMS = 256
 _LARGEST_SHIFT = 700  # of log-odds whose exponential is finite; tails beyond are 0
 # Below this |r| the formula of Lugannani and Rice is replaced by its limit at r = 0.

@@ -140,7 +140,7 @@ def add_report_command(commands):
         action="append",
         help=(
             "column that divides the rows into groups; with several such options, the"
-            " report covers every column and all their combinations"
+            " report covers every column and all combinations of them"
         ),
     )
     column(

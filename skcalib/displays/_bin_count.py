@@ -591,7 +591,7 @@ def _checked_n_bins(n_bins, n_rows, n_folds):
         wrong = n_bins[0] if n_bins[0] < 1 else n_bins[-1]
         raise ValueError(
             f"n_bins must be from 1 to {most}, found {wrong}: with {n_rows} rows in"
-            f" {n_folds} folds, each of more bins would hold fewer than"
+            f" {n_folds} folds and more bins, each would hold fewer than"
             f" {_ROWS_PER_BIN} rows of a test fold."
         )
     return n_bins

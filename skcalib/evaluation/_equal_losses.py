@@ -280,7 +280,7 @@ class EqualSquares:
         """Return why the observed spread gives no interval, else ""."""
         reason = why_too_few(self.observed, self.is_unequal)
         if reason:
-            return f"{reason}; for binned errors, no test manages with fewer"
+            return f"{reason}; no test of binned errors works with fewer"
         return ""
 
     def pvalue(self, difference):
