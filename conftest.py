@@ -40,12 +40,13 @@ def pytest_collection():
 @pytest.hookimpl(wrapper=True)
 def pytest_collect_file(file_path, parent):
     """Look for doctests in the package alone, since tests have none, and do not import
-    files of slow tests only to leave out all that is in them.
+    files of slow tests only to leave out all that is in them, unless they are named.
     """
     collectors = yield
     if _PACKAGE in file_path.parents:
         return collectors
-    is_fast_run = parent.config.option.markexpr == "not slow"
+    is_named = parent.session.isinitpath(file_path)
+    is_fast_run = parent.config.option.markexpr == "not slow" and not is_named
     if is_fast_run and collectors and _ALL_SLOW.search(file_path.read_text("utf-8")):
         return []
     return [one for one in collectors if type(one) is pytest.Module]
