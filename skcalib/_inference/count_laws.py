@@ -9,6 +9,7 @@ _FEWEST_STEPS = 4  # of a distribution function that are computed at once
 # Distribution functions end where they reach it.
 _HIGHEST_RATE = 1 - 1e-12
 _LEAST_LOG = -600  # of a probability that is computed as a product
+_LONG_LINE = 256  # from this length on lines are accumulated one by one
 
 
 class SingleRowCounts:
@@ -245,7 +246,7 @@ def count_masses(n, f, missing, n_counts):
     mass[0] = np.exp(log_none)
     is_tiny = log_none < _LEAST_LOG
     with np.errstate(over="ignore", invalid="ignore"):  # of tiny ones, replaced below
-        np.cumprod(factors, axis=0, out=mass[1:])
+        accumulate_lines(np.multiply, factors, out=mass[1:])
         mass[1:] *= mass[0]
     if is_tiny.any():
         with np.errstate(divide="ignore"):
@@ -265,3 +266,15 @@ def count_masses(n, f, missing, n_counts):
         entry = np.maximum(n_non_events, 0) * len(n) + reversed_cells
         mass[:, reversed_cells] = np.where(n_non_events >= 0, mass.take(entry), 0)
     return mass
+
+
+def accumulate_lines(ufunc, lines, out):
+    """Write the running sums or products of lines (k, m), `np.add` or `np.multiply`,
+    into `out`. NumPy accumulates along columns, which takes several times as long.
+    """
+    if lines.shape[1] < _LONG_LINE:
+        ufunc.accumulate(lines, axis=0, out=out)
+        return
+    out[:1] = lines[:1]
+    for k in range(1, len(lines)):
+        ufunc(out[k - 1], lines[k], out=out[k])

@@ -11,7 +11,7 @@ from scipy.special import ndtri
 from skcalib._cells.cells import Cells
 from skcalib._errors.binned import can_be_joined
 from skcalib._inference.count_draws import CountDraws
-from skcalib._inference.count_laws import count_masses
+from skcalib._inference.count_laws import accumulate_lines, count_masses
 from skcalib._inference.drawn_hypotheses import SMALLEST_STEP
 from skcalib._intervals.roots import bracketed_root
 
@@ -19,7 +19,7 @@ from skcalib._intervals.roots import bracketed_root
 # sample whose outcomes are summed, and the most rows of its bins.
 MOST_OUTCOMES, _MOST_ROWS = 1 << 14, 500
 # Outcomes of a batch of problems. Twice as many take no less time.
-_BATCH = 1 << 20
+_BATCH = 1 << 21
 _GROWTH = 4  # factor of the steps of c that bracket a limit
 _PRECISION = 1e-10  # of the c of a limit, relative to its bracket
 _ROUNDING = 1e-12  # relative difference within which two statistics are tied
@@ -184,34 +184,43 @@ class _Batch:
         terms = (power.power_of_bins(frequency) * share).reshape(-1, *shape)
         statistic = self._sums_of_outcomes(terms)
         observed = (power.observed_of_bins * share).reshape(shape).sum(axis=0)
-        # 2. For the lower limit: the outcomes whose statistic is at least the observed
-        # one. Statistics that differ by rounding alone count as equal.
+        # 2. The outcomes whose statistic is at least the observed one, for the lower
+        # limit, which only problems with a small p-value have. Statistics that differ
+        # by rounding alone count as equal.
         largest = np.abs(statistic).reshape(-1, shape[1]).max(axis=0)
         slack = _ROUNDING * np.maximum(largest, np.abs(observed))
-        self._at_least = _Outcomes.of(statistic >= observed - slack)
+        null = self._laws.masses(self._laws.score, np.zeros(shape[1]))
+        is_at_least = statistic >= observed - slack
+        self._pvalue = _probability_of(is_at_least, null)
+        self._is_rejected = self._pvalue < tail
+        self._at_least = _Outcomes.of(is_at_least[..., self._is_rejected])
         # 3. For the upper limit: the outcomes whose statistic is at most the observed
         # one or, if that is larger, at most the median for calibrated scores. So the
         # interval is not empty if the observed value is unusually small.
-        null = self._laws.masses(self._laws.score, np.zeros(shape[1]))
-        self._null = null
-        self._pvalue = self._at_least.probability(null)
         reference = observed + slack
-        self._is_as_small = _Outcomes.of(statistic <= reference)
-        below = np.flatnonzero(self._is_as_small.probability(null) < 0.5)
+        is_as_small = statistic <= reference
+        null_small = _probability_of(is_as_small, null)
+        below = np.flatnonzero(null_small < 0.5)
         if len(below):
             median = _medians(
                 statistic[..., below].reshape(-1, len(below)),
                 [mass[:, below] for mass in null],
             )
             reference[below] = np.maximum(reference[below], median + slack[below])
-            self._is_as_small = _Outcomes.of(statistic <= reference)
-        # 4. For true frequencies on the other side of the scores: the outcomes whose
-        # deviation lies at least as far on the observed side.
+            is_as_small = statistic <= reference
+        self._is_as_small = _Outcomes.of(is_as_small)
+        self._null_small = self._is_as_small.probability(null)
+        # 4. For true frequencies on the other side of the scores, where the calibrated
+        # scores are not rejected: the outcomes whose deviation lies at least as far on
+        # the observed side.
         factor = self._laws.share * self._directions[0]
         of_count = (count[:, None, None] / rows - self._laws.score) * factor
         observed_distance = (factor * self._deviation).sum(axis=0) * (1 - _ROUNDING)
-        is_as_far = self._sums_of_outcomes(of_count) >= observed_distance
-        self._is_as_far = _Outcomes.of(is_as_far)
+        others = np.flatnonzero(~self._is_rejected)
+        is_as_far = self._sums_of_outcomes(of_count[..., others])
+        self._is_as_far = _Outcomes.of(is_as_far >= observed_distance[others])
+        null_far = self._is_as_far.probability([mass[:, others] for mass in null])
+        self._null_far = np.minimum(self._null_small[others], null_far)
 
     def _sums_of_outcomes(self, terms):
         """Return the sums of one of the terms (k, size, n) of each bin, for all
@@ -226,51 +235,50 @@ class _Batch:
         """Return the p-th powers of the lower and of the upper limits, (2, n)."""
         n = len(self._pvalue)
         low = np.zeros(n)
-        is_rejected = self._pvalue < self._tail
-        rejected = np.flatnonzero(is_rejected)
+        rejected = np.flatnonzero(self._is_rejected)
         if len(rejected):
             low[rejected] = self._lower_limits(rejected)
         high = np.full(n, -np.inf)
         c_of_direction = []
-        null_small = self._is_as_small.probability(self._null)
         for direction in self._directions:
             search = _Search(self._laws, direction, [self._is_as_small], self._tail)
-            c = search.crossing(null_small)
+            c = search.crossing(self._null_small)
             c = np.where(c < np.inf, c, search.end)
             c_of_direction.append(c)
             high = np.maximum(high, search.power_at(c))
         # The true frequencies may also lie on the other side of the scores.
-        known_high = high.copy()
-        null_far = np.minimum(null_small, self._is_as_far.probability(self._null))
+        others = np.flatnonzero(~self._is_rejected)
+        if len(others) == 0:
+            return low, np.maximum(low, high)
+        # An outcome is as extreme as the observed one only if it also lies as far on
+        # the side of the observed deviation.
+        outcomes = [self._is_as_small.at(others), self._is_as_far]
+        laws = self._laws.at(others)
+        known_high = high[others]
         for direction, c in zip(self._directions, c_of_direction, strict=True):
-            others = np.flatnonzero(~is_rejected)
-            if len(others) == 0:
-                break
-            # An outcome is as extreme as the observed one only if it also lies as far
-            # on the side of the observed deviation.
-            outcomes = [self._is_as_small.at(others), self._is_as_far.at(others)]
-            laws = self._laws.at(others)
             search = _Search(laws, -direction[:, others], outcomes, self._tail)
             # A c whose excess is not negative lies beyond the limit. If its error is at
             # most the known one, that of the limit is, too, and need not be sought.
-            is_beyond = search.power_at(c[others]) <= known_high[others]
+            is_beyond = search.power_at(c[others]) <= known_high
             is_beyond &= search.excess(c[others]) >= 0
-            others = others[~is_beyond]
-            if len(others) == 0:
+            sought = np.flatnonzero(~is_beyond)
+            if len(sought) == 0:
                 continue
-            search = search.at(np.flatnonzero(~is_beyond))
-            c = search.crossing(null_far[others])
+            search = search.at(sought)
+            c = search.crossing(self._null_far[sought])
             c = np.where(c < np.inf, c, search.end)
-            high[others] = np.maximum(high[others], search.power_at(c))
+            sought = others[sought]
+            high[sought] = np.maximum(high[sought], search.power_at(c))
         return low, np.maximum(low, high)
 
     def _lower_limits(self, chosen):
-        """Return the powers of the lower limits of some problems: at the smallest c for
-        which outcomes like the observed one have the probability `tail`.
+        """Return the powers of the lower limits of the rejected problems, `chosen`: at
+        the smallest c for which outcomes like the observed one have the probability
+        `tail`.
         """
         laws = self._laws.at(chosen)
         low = np.full(len(chosen), np.inf)
-        outcomes = [self._at_least.at(chosen)]
+        outcomes = [self._at_least]
         for direction in self._directions:
             search = _Search(
                 laws, direction[:, chosen], outcomes, self._tail, rises=True
@@ -470,7 +478,7 @@ class _Outcomes:
         begins_at_0 = is_end[..., 0, :]
         problem = np.arange(width)
         entries = []
-        for k in range(int(n_ends[..., -1, :].max())):
+        for k in range(int(n_ends[..., -1, :].max(initial=0))):
             end = np.sum(n_ends <= k, axis=-2, dtype=np.uint16).astype(np.intp)
             # P(count >= begin) - P(count >= end) of a run, from the first two blocks of
             # the table. Of one that begins at 0 it is P(count < end), from the third.
@@ -514,11 +522,22 @@ class _Outcomes:
         tails = np.empty((3, k + 2, self._width))
         at_least, minus_at_least, below = tails[..., :n]
         at_least[k:] = 0
-        np.cumsum(mass[::-1], axis=0, out=at_least[k - 1 :: -1])
+        accumulate_lines(np.add, mass[::-1], out=at_least[k - 1 :: -1])
         np.negative(at_least, out=minus_at_least)
         below[0] = 0
-        np.cumsum(mass, axis=0, out=below[1 : k + 1])
+        accumulate_lines(np.add, mass, out=below[1 : k + 1])
         return tails
+
+
+def _probability_of(is_in_set, masses):
+    """Return the probability (n,) of the outcomes that are True (k_1, ..., k_size, n),
+    for the masses (k_j, n) of the events of each bin. A set whose probability is asked
+    for once needs no `_Outcomes`.
+    """
+    sums = np.einsum("...jn,jn->...n", is_in_set, masses[-1])
+    for mass in reversed(masses[:-1]):
+        sums = np.einsum("...jn,jn->...n", sums, mass)
+    return sums
 
 
 def _medians(statistic, masses):
