@@ -6,7 +6,13 @@ import numpy as np
 import pytest
 from scipy.special import expit, logit
 from scipy.stats import t as student
-from sklearn.metrics import brier_score_loss, log_loss
+from sklearn.metrics import (
+    accuracy_score,
+    brier_score_loss,
+    log_loss,
+    precision_score,
+    recall_score,
+)
 
 from benchmarks.label_free import WORLDS, coverage, figures
 from skcalib.binning import FixedEdges
@@ -113,8 +119,17 @@ def test_all_labels_known_give_the_metrics_themselves():
         assert found.estimate[row] == pytest.approx(value, abs=1e-9)
     assert found.n_known == len(t)
     assert found.change.n_after == len(t)
-    assert log_loss(y_new, t) == pytest.approx(found.estimate[2])
-    assert brier_score_loss(y_new, t) == pytest.approx(found.estimate[3])
+    predicted = t >= 0.5
+    of_scikit_learn = [
+        accuracy_score(y_new, predicted),
+        y_new.mean(),
+        log_loss(y_new, t),
+        brier_score_loss(y_new, t),
+        precision_score(y_new, predicted),
+        recall_score(y_new, predicted),
+        1 - recall_score(~y_new, ~predicted),
+    ]
+    assert found.estimate == pytest.approx(of_scikit_learn)
 
 
 def test_known_labels_are_an_augmented_inverse_probability_estimate():
@@ -418,22 +433,22 @@ def test_coverage_without_labels(name):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("n_known", [100, 200, 500])
+@pytest.mark.parametrize("n_known", [100, 500])
 def test_coverage_with_a_few_labels(n_known):
-    found = coverage(WORLDS["lower scores"], 150, seed=2, n_known=n_known)
-    # .9 less two and a half standard errors
-    assert min(share for share, _ in found.values()) > 0.84
+    found = coverage(WORLDS["lower scores"], 80, seed=2, n_known=n_known)
+    # .9 less three standard errors
+    assert min(share for share, _ in found.values()) > 0.8
 
 
 @pytest.mark.slow
 def test_what_breaks_the_assumption_breaks_the_interval():
-    moved = coverage(WORLDS["lower scores"], 100, seed=3, shift=0.05)
+    moved = coverage(WORLDS["lower scores"], 60, seed=3, shift=0.05)
     assert moved["event_frequency"][0] < 0.1
     mix = coverage(WORLDS["lower scores"], 60, seed=5, new_share=0.7)
     assert mix["event_frequency"][0] < 0.1
     mended = coverage(WORLDS["lower scores"], 60, seed=6, new_share=0.7, n_known=200)
     assert mended["event_frequency"][0] > 0.8
-    early = coverage(WORLDS["lower scores"], 60, seed=4, n_known=200, first_events=2.0)
+    early = coverage(WORLDS["lower scores"], 40, seed=4, n_known=200, first_events=2.0)
     assert early["event_frequency"][0] < 0.2
 
 

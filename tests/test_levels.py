@@ -263,7 +263,8 @@ def test_worlds_that_were_found_are_shapes(tmp_path, monkeypatch):
 @pytest.mark.parametrize("name", CHECKS)
 def test_intervals_of_small_tables_have_a_width(name):
     """10,000 tables of each: ``python -m benchmarks.levels.widths``."""
-    assert [fault for _, fault, _ in faults(name, 75, seed=1)] == []
+    n_tables = 25 if name == "calibration_by_cluster" else 75
+    assert [fault for _, fault, _ in faults(name, n_tables, seed=1)] == []
 
 
 ROWS = read_rows(ROOT / "benchmarks/levels/rows.jsonl")
@@ -451,14 +452,14 @@ def test_data_that_say_little_are_what_they_are_called(shape):
 @pytest.mark.parametrize("shape", WORLDS)
 def test_intervals_of_sampled_labels_are_as_narrow_as_they_may_be(shape):
     """At most 1.15 times as wide as the oracle's but for one named world, as the page
-    says; the standard error of a standard deviation from 100 data sets is 7 %.
+    says; the standard error of a standard deviation from 60 data sets is 9 %.
     """
     page = (ROOT / "doc/evidence/levels.md").read_text()
     table = page.split("## Widths where weights depend on the label")[1].split("## ")[0]
     (line,) = re.findall(rf"^\| {re.escape(shape)} \| (.*) \|$", table, re.M)
     on_page = [float(cell) for cell in line.split(" | ")]
-    found = list(width_ratios(shape, 100).values())
-    assert found == pytest.approx(on_page, rel=0.2)
+    found = list(width_ratios(shape, 60).values())
+    assert found == pytest.approx(on_page, rel=0.25)
     assert max(on_page) <= (1.35 if "1 of 200 others" in shape else 1.15)
     assert min(on_page) >= 0.85
 

@@ -222,16 +222,20 @@ def _covers_ratio(sample, seed):
     return _holds(found.low, _ratio(sample), found.high)
 
 
+def task_of(sample):
+    """Return the binary task of a sample."""
+    data = check_scored_labels(
+        *_rows(sample), sample_weight=sample.sample_weight, labels=[0, 1], drop=False
+    )
+    return one_task(counted_rows(data, sample.weight_type), "auto")
+
+
 def summary_number(name, sample):
     """Return one number of a summary, at the level of 90 %, without its smooth curve,
     which takes most of the time.
     """
-    data = check_scored_labels(
-        *_rows(sample), sample_weight=sample.sample_weight, labels=[0, 1], drop=False
-    )
-    task = one_task(counted_rows(data, sample.weight_type), "auto")
     return OF_ROWS[name](
-        SummaryRows.of_task(task, sample.weight_type, sample.clusters, 0.9)
+        SummaryRows.of_task(task_of(sample), sample.weight_type, sample.clusters, 0.9)
     )
 
 
