@@ -2,8 +2,8 @@
 and keep their level.
 
 `benchmarks/levels` simulates more shapes of data, and every combination of them: here
-each metric, size and world occurs. Frequencies of R runs at level p scatter by
-sqrt(p (1 - p) / R), which is 2.1 % for coverage at .9 in 200 runs.
+each metric, size and world occurs. Of 100 intervals at 90 %, 80 or more cover in 999 of
+1,000 cases; with half of the variance, in 1 of 6.
 """
 
 from functools import partial
@@ -27,7 +27,7 @@ from skcalib.metrics import (
 
 pytestmark = pytest.mark.slow
 
-RUNS = 200
+RUNS = 100
 BINNED = {
     "l2": (2, EqualMass, calibration_error),
     "l1": (1, EqualMass, partial(calibration_error, norm=1)),
@@ -75,7 +75,7 @@ def test_binned_intervals_cover(name, n, n_bins, power):
             scores,
             metric=metric,
             binning=binning,
-            n_resamples=300,
+            n_resamples=99,
             random_state=run,
         )
         truth = error_without_noise(
@@ -84,7 +84,7 @@ def test_binned_intervals_cover(name, n, n_bins, power):
         covered += low - 1e-12 <= truth <= high + 1e-12
     # The largest of few gaps is covered less often, as doc/evidence/levels.md
     # says: .83 with 3 bins and 200 rows.
-    assert covered / RUNS >= (0.8 if name == "maximum" and n_bins == 3 else 0.86)
+    assert covered / RUNS >= (0.72 if name == "maximum" and n_bins == 3 else 0.8)
 
 
 @pytest.mark.parametrize(
@@ -106,12 +106,12 @@ def test_default_interval_covers_on_hard_data(draw, curve):
         truth = curve(scores)
         labels = rng.random(500) < truth
         found = calibration_error_interval(
-            labels, scores, binning=5, labels=[0, 1], n_resamples=300, random_state=run
+            labels, scores, binning=5, labels=[0, 1], n_resamples=99, random_state=run
         )
         error = error_without_noise(scores, truth, EqualMass(5).bin_edges(scores), 2)
         covered += found.low - 1e-12 <= error <= found.high + 1e-12
         points += found.low == found.high
-    assert covered / RUNS >= 0.85
+    assert covered / RUNS >= 0.8
     assert points == 0
 
 
@@ -134,10 +134,10 @@ def test_bin_free_intervals_cover(metric, n, power):
         scores = rng.random(n)
         labels = rng.random(n) < scores**power
         _, low, high = calibration_error_interval(
-            labels, scores, metric=metric, n_resamples=200, random_state=run
+            labels, scores, metric=metric, n_resamples=99, random_state=run
         )
         covered += low <= truth <= high
-    assert covered / RUNS >= 0.86
+    assert covered / RUNS >= 0.8
 
 
 @pytest.mark.parametrize("n_bins", [2, 3, 10])
@@ -151,13 +151,13 @@ def test_verify_is_wrong_as_often_as_it_says(n_bins):
     edges = UniqueScores().bin_edges(binned)
     limit = error_without_noise(binned, scores**1.6, edges, 2)
     wrong = 0
-    for run in range(RUNS):
+    for run in range(200):
         scores = rng.random(800)
         labels = rng.random(800) < scores**1.6
         wrong += model.verify(
-            scores, labels, limit, n_resamples=300, random_state=run
+            scores, labels, limit, n_resamples=99, random_state=run
         ).verified
-    assert wrong / RUNS <= 0.14
+    assert wrong / 200 <= 0.14
 
 
 @pytest.mark.parametrize(
@@ -180,13 +180,13 @@ def test_clustered_tests_keep_their_level(options):
         labels = rng.random(800) < scores + 0.8 * rng.choice([-1, 1], 40)[
             clusters
         ] * scores * (1 - scores)
-        arguments = {"n_resamples": 199, "random_state": run, **options}
+        arguments = {"n_resamples": 99, "random_state": run, **options}
         rejected += (
             calibration_test(labels, scores, clusters=clusters, **arguments).pvalue
             <= 0.05
         )
         naive += calibration_test(labels, scores, **arguments).pvalue <= 0.05
-    assert rejected / RUNS <= 0.09
+    assert rejected / RUNS <= 0.12
     assert naive > rejected
 
 
@@ -199,16 +199,15 @@ def test_clustered_tests_keep_their_level(options):
         smooth_calibration_error,
     ],
 )
-@pytest.mark.parametrize("power", [1.0, 1.15])
-def test_zero_is_excluded_where_the_test_rejects(metric, power):
+def test_zero_is_excluded_where_the_test_rejects(metric):
     rng = np.random.default_rng(2)
-    agreed = 0
+    excluded, rejected = [], []
     for run in range(RUNS):
         scores = rng.random(300)
-        labels = rng.random(300) < scores**power
-        arguments = {"metric": metric, "n_resamples": 199, "random_state": run}
+        labels = rng.random(300) < scores ** (1.0, 1.3)[run % 2]
+        arguments = {"metric": metric, "n_resamples": 99, "random_state": run}
         low = calibration_error_interval(labels, scores, **arguments).low
-        agreed += (low > 0) == (
-            calibration_test(labels, scores, **arguments).pvalue < 0.05
-        )
-    assert agreed == RUNS
+        excluded.append(low > 0)
+        rejected.append(calibration_test(labels, scores, **arguments).pvalue < 0.05)
+    assert excluded == rejected
+    assert 10 < sum(rejected) < RUNS - 10
