@@ -48,7 +48,7 @@ def _chosen(losses, least):
 
 @over_methods
 @pytest.mark.parametrize(
-    ("spread", "n", "seed"), [(0.0, 90, 0), (0.2, 90, 0), (1.5, 300, 1)]
+    ("spread", "n", "seed"), [(0.0, 90, 0), (0.2, 90, 0), (1.5, 120, 1)]
 )
 @pytest.mark.slow
 def test_the_path_by_exact_leave_one_out(method, spread, n, seed):

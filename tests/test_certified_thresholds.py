@@ -189,16 +189,16 @@ def _threshold_in_clusters(rng, sizes, correlation, **options):
     ids=["60 of 10", "unequal", "200 of 3", "5 of 40"],
 )
 @pytest.mark.parametrize(
-    ("correlation", "options"),
-    [(0.0, {}), (0.3, {}), (0.3, {"start": 0.95}), (1.0, {})],
+    ("correlation", "options"), [(0.3, {"start": 0.95}), (1.0, {})]
 )
 def test_guarantees_hold_for_clusters(sizes, correlation, options):
     rng = np.random.default_rng(1)
     broken = 0
-    for _ in range(100):
+    for _ in range(70):
         order = rng.permutation(sizes)
         broken += _threshold_in_clusters(rng, order, correlation, **options)[1]
-    assert broken <= 100 * 0.1 + 3 * np.sqrt(100 * 0.09)
+    # more than this of 70 has a chance of .3 % at a level of .1
+    assert broken <= 14
 
 
 def test_many_clusters_find_a_threshold():

@@ -279,14 +279,12 @@ def test_useful_feature_pays():
     ("n", "n_features", "most"),
     [
         (200, 1, 0.0015),
-        (200, 3, 0.0025),
         (200, 10, 0.0025),
-        (2000, 1, 0.001),
         (2000, 10, 0.001),
     ],
 )
 def test_useless_features_cost_little(method, n, n_features, most):
-    runs = 150 if n == 200 else 25
+    runs = 75 if n == 200 else 12
     assert _cost(method, n, (0.0,) * n_features, runs) < most
 
 
@@ -295,7 +293,6 @@ def test_useless_features_cost_little(method, n, n_features, most):
     ("n", "n_features", "most"),
     [
         (200, 1, 0.0015),
-        (200, 3, 0.0025),
         (200, 10, 0.0025),
         (2000, 10, 0.001),
     ],

@@ -306,12 +306,12 @@ def moving(events, spread, n=400):
 @pytest.mark.parametrize("events", [0.2, 3, 12, 25])
 @pytest.mark.parametrize("spread", [0.0, 1.0])
 def test_levels_with_few_events(events, spread):
-    """200 tables, three standard errors of .015 above .05; of .021 below .9."""
+    """80 tables, three standard errors of .024 above .05; of .034 below .9."""
     rng = np.random.default_rng(8)
     draw = moving(events, spread)
     rejected = {"trend": [], "half": [], "brier": []}
     covered = {"trend": [], "brier": [], "log": []}
-    for _ in range(200):
+    for _ in range(80):
         risk, labels = draw(rng)
         time = rng.random(len(risk)) if spread else np.arange(len(risk))
         trend = calibration_trend(labels, risk, time)
@@ -337,6 +337,6 @@ def test_levels_with_few_events(events, spread):
         if np.isfinite(table.low[2]):
             covered["log"].append(table.low[2] <= truth <= table.high[2])
     for name, values in rejected.items():
-        assert np.mean(values) <= 0.096, (name, np.mean(values))
+        assert np.mean(values) <= 0.123, (name, np.mean(values))
     for name, values in covered.items():
-        assert len(values) < 50 or np.mean(values) >= 0.837, (name, np.mean(values))
+        assert len(values) < 20 or np.mean(values) >= 0.8, (name, np.mean(values))

@@ -289,10 +289,12 @@ def test_light_rows_do_not_speak_for_heavy_ones():
 
 @pytest.mark.slow
 def test_no_interval_of_zero_width():
-    """10,000 thresholds of random small tables, rows that repeat, few and no events."""
+    """50 thresholds of random small tables, rows that repeat, few and no events;
+    `benchmarks.levels.widths` has more tables.
+    """
     rng = np.random.default_rng(3)
     thresholds = np.linspace(0, 0.98, 50)
-    for k in range(100):
+    for k in range(30):
         n = int(rng.integers(1, 30))
         scores = rng.choice([0.0, 0.1, 0.5, 0.9, 1.0], n)
         labels = rng.integers(0, 2, n) * rng.integers(0, 2)
@@ -371,13 +373,13 @@ def truth_of(t):
 @pytest.mark.parametrize(("n", "t"), [(500, 0.95), (2000, 0.98), (300, 0.05)])
 def test_intervals_cover_at_high_thresholds(n, t):
     rng, covered, above = np.random.default_rng(5), 0, 0
-    for _ in range(200):
+    for _ in range(100):
         scores = rng.random(n)
         found = net_benefit(rng.random(n) < scores, scores, thresholds=[t])
         covered += found.low[0] <= truth_of(t) <= found.high[0]
         above += found.low[0] > truth_of(t)
-    assert covered / 200 > 0.85  # .9 less 2.4 standard errors
-    assert above / 200 < 0.09
+    assert covered / 100 > 0.81  # .9 less three standard errors
+    assert above / 100 < 0.12  # .05 and three of them
 
 
 @pytest.mark.slow
@@ -386,7 +388,7 @@ def test_intervals_of_clusters_cover(sizes):
     rng, cluster = np.random.default_rng(6), np.repeat(np.arange(len(sizes)), sizes)
     n, covered = len(cluster), np.zeros(3)
     t = np.array([0.3, 0.6, 0.9])
-    for _ in range(200):
+    for _ in range(100):
         scores = rng.random(n)
         shared = rng.normal(size=len(sizes))[cluster]
         # the distribution function of the mixture, by which scores are calibrated
@@ -394,4 +396,4 @@ def test_intervals_of_clusters_cover(sizes):
         labels = mixed < ndtri(scores)
         found = net_benefit(labels, scores, thresholds=t, clusters=cluster)
         covered += (found.low <= truth_of(t)) & (truth_of(t) <= found.high)
-    assert np.all(covered / 200 > 0.85), covered / 200
+    assert np.all(covered / 100 > 0.81), covered / 100

@@ -219,16 +219,16 @@ def test_what_is_about_one_event_refuses():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("n_classes", [2, 3, 10])
+@pytest.mark.parametrize("n_classes", [2, 10])
 @pytest.mark.parametrize(
     "metric", [calibration_error, expected_calibration_error, kuiper_calibration_error]
 )
 def test_level(metric, n_classes):
-    """Independent pairs rejected .083 at K = 2 and .02 at K = 10; of 200 samples 10 are
-    expected, 19 are 3 s.e.
+    """Independent pairs rejected .083 at K = 2 and .02 at K = 10; of 100 samples 5 are
+    expected, more than 11 have a chance of .4 %.
     """
     rejected = 0
-    for seed in range(200):
+    for seed in range(100):
         y, proba = _rows(n=300, n_classes=n_classes, seed=seed)
         options = {
             "n_resamples": 99,
@@ -237,4 +237,4 @@ def test_level(metric, n_classes):
             **POOLED,
         }
         rejected += calibration_test(y, proba, metric=metric, **options).pvalue <= 0.05
-    assert 2 <= rejected <= 19
+    assert 1 <= rejected <= 11

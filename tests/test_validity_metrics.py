@@ -45,7 +45,7 @@ def test_the_interval_covers_clustered_rows():
     rng = np.random.default_rng(1)
     covered = {"clusters": 0, "rows": 0}
     cluster = np.repeat(np.arange(60), 25)
-    for run in range(300):
+    for run in range(100):
         scores = rng.random(1500)
         sign = np.repeat(rng.choice([-1, 1], 60), 25)
         labels = rng.random(1500) < scores**1.6 * (1 + 0.9 * sign * (1 - scores))
@@ -54,21 +54,19 @@ def test_the_interval_covers_clustered_rows():
             options = {
                 "binning": 10,
                 "clusters": clusters,
-                "n_resamples": 300,
+                "n_resamples": 99,
                 "random_state": run,
             }
             _, low, high = calibration_error_interval(labels, scores, **options)
             covered[kind] += low <= truth <= high
-    print(covered)
-    assert covered["clusters"] >= 0.84 * 300
-    assert covered["rows"] < covered["clusters"] - 15
+    assert covered["clusters"] >= 80
+    assert covered["rows"] < covered["clusters"] - 5
 
 
 @pytest.mark.parametrize(
     ("kind", "n"),
     [
         ("uniform", 200),
-        ("uniform", 400),
         ("uniform", 2000),
         ("confident", 400),
         ("tenths", 400),
@@ -78,11 +76,11 @@ def test_the_interval_covers_clustered_rows():
 # small counts are the point here
 @pytest.mark.filterwarnings("ignore:method='hosmer_lemeshow'")
 def test_level_of_the_tests(kind, n):
-    # Level .05 of 1000 runs: +- 2 % is 2.9 standard errors; discrete statistics (heavy
+    # Level .05 of 400 runs: +- 3 % is 2.8 standard errors; discrete statistics (heavy
     # ties) may reject less often.
     rng = np.random.default_rng(n)
     rejected = dict.fromkeys(("resampling", "spiegelhalter", "hosmer_lemeshow"), 0)
-    for run in range(1000):
+    for run in range(400):
         scores = SCORES[kind](rng, n)
         labels = rng.random(n) < scores
         for method in rejected:
@@ -94,11 +92,10 @@ def test_level_of_the_tests(kind, n):
             rejected[method] += result.pvalue <= 0.05
     tied = kind in ("tenths", "three")
     for method in ("resampling", "spiegelhalter"):
-        assert (0 if tied else 0.03) <= rejected[method] / 1000 <= 0.07
-    print(kind, n, rejected)
+        assert (0 if tied else 0.02) <= rejected[method] / 400 <= 0.08
     # Chi-squared is a poor approximation where bins expect next to no failure: said in
     # the docstring.
-    assert rejected["hosmer_lemeshow"] / 1000 <= (0.1 if kind == "confident" else 0.07)
+    assert rejected["hosmer_lemeshow"] / 400 <= (0.11 if kind == "confident" else 0.08)
 
 
 def test_slope_and_intercept_intervals_cover():
