@@ -257,7 +257,7 @@ MUTATIONS = [
     ),
     (
         "_input/scores.py",
-        "total[off <= untouched] = 1",
+        "total[difference <= untouched] = 1",
         "total[off < 0] = 1",
         "small_rules",
     ),

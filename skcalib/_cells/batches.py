@@ -30,12 +30,23 @@ def summed_batch(
     input,
     ignore_label,
 ):
-    """Return the sums by bin of a batch: `BinStatistics`, or for "marginal"
-    `ClassBinStatistics`, those of each class.
+    """Return the sums by bin of a batch of samples: a `BinStatistics`, or if
+    `multiclass` is "marginal" a `ClassBinStatistics`, with one for each class.
 
-    `sums(scores, labels, weight)` returns those of one binary problem, and
-    `class_sums(data)` those of each class for `ScoredLabels` whose scores stay on a
-    device. The other parameters are those of `BinStatistics.from_predictions`.
+    Parameters
+    ----------
+    sums : callable
+        ``sums(scores, labels, weight)`` returns the `BinStatistics` of one binary
+        problem: scores (n,), boolean labels (n,), and weights (n,) or None.
+    class_sums : callable
+        ``class_sums(data)`` returns a list of one `BinStatistics` for each class, for
+        `ScoredLabels` whose scores stay on a device, such as a GPU.
+    y_true, y_proba, sample_weight : array-like
+        Labels (n,), probabilities or logits (n,) or (n, K), and weights (n,) or None.
+    multiclass, labels, input, ignore_label
+        Options of `BinStatistics.from_predictions`: "auto", "top_label" or "marginal";
+        the labels of the columns; "probability" or "logit"; and a label whose samples
+        are left out. `labels` and `ignore_label` may be None.
     """
     check_option(multiclass, "multiclass", ("auto", "top_label", "marginal"))
     check_option(input, "input", ("probability", "logit"))
@@ -46,6 +57,7 @@ def summed_batch(
     if num_samples(y_true) == 0 and num_samples(y_proba) == 0:
         return _no_rows(sums, y_proba, multiclass, labels)
     if input == "logit":
+        # The columns are brought into the order of the sorted labels.
         y_proba, labels = in_class_order(
             y_proba,
             y_true,
@@ -69,13 +81,14 @@ def summed_batch(
         labels=labels,
         multilabel=multiclass == "marginal",
     )
-    # One binary problem, or for "marginal" one for each class.
-    kind = resolve_multiclass(multiclass, data)
-    if kind == "marginal" and isinstance(data.scores, DeviceScores):
+    # "marginal" means one binary problem for each class; "auto" and "top_label" one in
+    # all, of the event or of the predicted class.
+    resolved = resolve_multiclass(multiclass, data)
+    if resolved == "marginal" and isinstance(data.scores, DeviceScores):
         statistics = class_sums(data)
     else:
         statistics = []
-        for scores, events in binary_rows(data, kind):
+        for scores, events in binary_rows(data, resolved):
             statistics.append(sums(scores, events, data.sample_weight))
     if multiclass != "marginal":
         return statistics[0]
@@ -95,8 +108,8 @@ def _without(ignore_label, y_true, y_proba, sample_weight):
 
 
 def _no_rows(sums, y_proba, multiclass, labels):
-    """Return the sums of an empty batch; marginal classes are the labels, or numbers
-    for the columns of `y_proba`.
+    """Return what `summed_batch` does for a batch without samples. The classes of a
+    marginal result are the `labels`, or the numbers of the columns of `y_proba`.
     """
     empty = sums(np.empty(0), np.empty(0, dtype=bool), None)
     if multiclass != "marginal":
@@ -112,11 +125,11 @@ def _no_rows(sums, y_proba, multiclass, labels):
 
 def _probabilities(logits):
     """Return the probabilities of one column of log-odds (n,), or of K logits (n, K)
-    in their own precision.
+    in their own precision. Those of a tensor on a device stay there, as `DeviceScores`.
     """
-    stayed = device_scores(logits, input="logit")
-    if stayed is not None:
-        return stayed
+    on_device = device_scores(logits, input="logit")
+    if on_device is not None:
+        return on_device
     logits = check_scores(logits, name="y_proba", input="logit")
     if logits.shape[1] == 1:
         return expit(logits[:, 0])

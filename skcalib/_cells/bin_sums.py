@@ -23,8 +23,12 @@ _ABOVE = [
 
 
 def bin_sums(scores, labels, edges, sample_weight, moments, is_ordered):
-    """Return the sums (n_bins,) of validated rows by the names in `SUMS`; for the
-    arguments see `skcalib._cells.statistics.bin_statistics`.
+    """Return a dict of the sums (n_bins,) of validated rows, by the names in `SUMS`.
+
+    `scores` and boolean `labels` are (n,), `sample_weight` (n,) or None, and `edges`
+    (n_bins + 1,). `moments`, 0 to 2, is the highest power of the scores that is summed:
+    sums of higher ones are NaN. `is_ordered` says whether the scores never decrease;
+    None if this is not known.
     """
     if is_ordered is None:
         is_ordered = in_order(scores)
@@ -43,7 +47,7 @@ def bin_sums(scores, labels, edges, sample_weight, moments, is_ordered):
             n_bins = sums.shape[1]
             sums += _by_bin(lookup(block), n_bins, block, labels[rows], weight, moments)
     if sample_weight is None:
-        sums[_WEIGHT_SQUARED] = sums[_COUNT]
+        sums[_WEIGHT_SQUARED] = sums[_COUNT]  # weights of 1
     if moments < 2:
         sums[_ABOVE[moments]] = np.nan
     by_name = dict(zip(SUMS, sums, strict=True))
@@ -99,9 +103,10 @@ def _by_bin(bins, n_bins, scores, labels, sample_weight, moments):
 
 
 def _above_lowest(lookup, scores, labels, edges, moments):
-    """`_by_bin` for rows without weights, most of which lie in the lowest bin: only
-    those above it are looked up. It takes half the time with 1,000 classes, of which
-    most scores are next to 0.
+    """Return the sums (n_sums, n_bins) of `_by_bin` for rows without weights, most of
+    which lie in the lowest bin: ``lookup(scores)``, their bins, is called for those
+    above it only. It takes half the time with 1,000 classes, whose scores are mostly
+    next to 0.
     """
     is_above = scores > edges[1]
     above = np.flatnonzero(is_above)
@@ -124,8 +129,8 @@ def _above_lowest(lookup, scores, labels, edges, moments):
 
 
 def _of_runs(scores, labels, edges, sample_weight, moments):
-    """`_by_bin` for rows whose scores are in order: a bin is a run of such rows, and
-    each sum is one pass of `np.add.reduceat`.
+    """Return the sums (n_sums, n_bins) of `_by_bin` for rows whose scores are in order:
+    a bin is a run of such rows, and each sum is one pass of `np.add.reduceat`.
     """
     # `bounds` holds the position at which each bin begins, and last that of the end.
     bounds = np.zeros(len(edges), dtype=np.intp)

@@ -48,14 +48,15 @@ class BinnedTask:
     bin_cells = BinaryTask.bin_cells
 
     def adjusted(self, cells):
-        """Return cells with the numbers of rows of equal weight that weights of
-        importance are worth; other cells as they are.
+        """Return the bins as `Cells` whose `trials` are the numbers of rows of equal
+        weight that importance weights are worth; other cells as they are.
         """
         if not self.importance:
             return cells
         if isinstance(cells, BinStatistics):
             cells = Cells.of_bins(cells)
         squares = self.bins.weight_squared[self.bins.weight > 0]
+        # Of cells that are not these bins, no squared weights are known.
         if len(squares) != len(cells.weight):
             return cells
         return with_fields(cells, trials=effective_size(cells.weight, squares))
@@ -77,8 +78,8 @@ class BinnedTask:
 
     @property
     def n_rows(self):
-        """How many rows the weights are worth: their sum where they count rows, else
-        Kish's number.
+        """How many rows the weights w are worth: their sum where they count rows, else
+        Kish's effective number (sum w)^2 / sum w^2.
         """
         weight = self.bins.weight
         if is_counted(weight):

@@ -144,10 +144,13 @@ class CellSums:
 
     @property
     def residual_factor(self):
-        """Observed variance of y - s within each cell divided by f (1 - f) (1 -
-        `score_ratio`), that of labels drawn with the event frequency f: (m,).
+        """Observed variance of y - s within each cell, divided by that of labels drawn
+        with the event frequency f of the cell: (m,).
 
-        It is 1 where the sums of w s y are not known, or the drawn labels do not vary.
+        Drawn labels have probabilities that differ within the cell as its scores do:
+        their variance is f (1 - f) (1 - r), where r, the `score_ratio`, is the variance
+        of the scores over s (1 - s). The factor is 1 where the drawn labels do not vary
+        or, for lack of the sums of w s y, the observed variance is not known.
         """
         if self.weighted_score_label is None:
             return np.ones(len(self.weight))
@@ -221,8 +224,8 @@ class Cells(CellSums):
 
     @classmethod
     def joined(cls, cells_of_problems):
-        """Return the `Cells` of several problems as one, one problem after the
-        other.
+        """Return one `Cells` object with the cells of several binary problems, one
+        problem after the other.
         """
         if len(cells_of_problems) == 1:
             return cells_of_problems[0]
@@ -260,7 +263,7 @@ class Cells(CellSums):
         """Return the cells as they are if there are at most `most`; else pool
         neighbours to that many cells of about equal weight, and to 4,096 at most.
 
-        The scores of a pooled cell count as their mean.
+        All scores of a pooled cell are replaced by their mean.
         """
         if len(self.weight) <= most:
             return self
@@ -292,6 +295,7 @@ class Cells(CellSums):
         if not np.any(is_spread):
             return mean, self.weight
         variance = np.where(is_spread, variance, 0)
+        # the weights (first row) and the scores (second row) of the points
         lower, upper = two_points(self.weight, mean, variance, 0.0, 1.0)
         weights, scores = np.concatenate((lower, upper), axis=1)
         is_used = weights > 0

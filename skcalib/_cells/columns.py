@@ -15,8 +15,10 @@ _COLUMNS = 32
 
 
 def resolve_multiclass(multiclass, data, *, pooled=False):
-    """Return "binary", "top_label", "marginal" or, where it is allowed, "pooled" for a
-    metric's `multiclass`, of which "auto" depends on the validated data.
+    """Return which binary problems a metric's `multiclass` makes of validated data: one
+    for "binary" and "top_label" (is the predicted class right), one for each class for
+    "marginal" and, where `pooled` allows it, one of all pairs of a row and a class for
+    "pooled". "auto" depends on the data.
     """
     if isinstance(multiclass, str) and multiclass == "auto":
         if data.is_multilabel:
@@ -31,8 +33,8 @@ def resolve_multiclass(multiclass, data, *, pooled=False):
 
 
 def top_label(scores):
-    """Return the predicted class of each row (n,), the first of the largest scores, and
-    its score (n,), for scores (n, K).
+    """Return the column of the predicted class of each row (n,), the first of the
+    largest scores, and its score (n,), for scores (n, K).
     """
     if isinstance(scores, DeviceScores):
         return scores.top_label

@@ -45,9 +45,11 @@ class DeviceColumns:
             yield DeviceTask(self, k)
 
     def statistics(self, strategy, moments):
-        """Return the `BinStatistics` of each class under a strategy, a list; None if
-        the bins cannot be found on the device.
+        """Return a list of the `BinStatistics` of each class, binned by a `BaseBinning`
+        strategy; None if the bins cannot be found on the device. `moments`, 0 to 2, is
+        the highest power of the scores that is summed.
         """
+        # Sums of more moments contain those of fewer.
         last_strategy, last_moments, last_result = self._last_call
         if last_strategy is strategy and last_moments >= moments:
             return last_result
@@ -73,10 +75,13 @@ class DeviceTask:
         self._host_task = None
 
     def statistics(self, binning=None, *, moments=2):
-        """Return the bin statistics under a strategy; see `BinaryTask.statistics`."""
+        """Return the `BinStatistics` of the class, binned by a strategy (None: 15 bins
+        of equal mass). `moments`, 0 to 2, is the highest power of the scores that is
+        summed.
+        """
         strategy = check_binning(binning, EqualMass(15))
         by_class = self._columns.statistics(strategy, moments)
-        if by_class is None:
+        if by_class is None:  # the strategy needs the scores themselves
             return self._on_host.statistics(strategy, moments=moments)
         return by_class[self._k]
 
@@ -134,11 +139,14 @@ class DevicePooledTask(DeviceTask):
         self.n_columns = data.scores.shape[1]
 
     def statistics(self, binning=None, *, moments=2):
-        """Return the bin statistics under a strategy; see `BinaryTask.statistics`."""
+        """Return the `BinStatistics` of all pairs of a row and a class, binned by a
+        strategy (None: 15 bins of equal mass). `moments`, 0 to 2, is the highest power
+        of the scores that is summed.
+        """
         strategy = check_binning(binning, EqualMass(15))
         data = self._columns.data
         edges = _pooled_edges(data.scores, data.sample_weight, strategy)
-        if edges is None:
+        if edges is None:  # the strategy needs the scores themselves
             return self._on_host.statistics(strategy, moments=moments)
         # All classes have the same bins: the sums over all pairs are those of the
         # classes, added up.
@@ -147,8 +155,10 @@ class DevicePooledTask(DeviceTask):
         return sum(by_class)
 
     def adjusted(self, cells):
-        """Return cells with the variances of rows that have one event each; see
-        `PooledTask.adjusted`.
+        """Return cells (groups of pairs of a row and a class with near scores) that
+        have the variances of rows with one event each: all pairs of a row in a cell are
+        one trial, since at most one of them is the event. Cells of scores that do not
+        sum to 1 in each row are returned unchanged.
         """
         data = self._columns.data
         if not one_label_a_row(data.scores):
@@ -156,7 +166,7 @@ class DevicePooledTask(DeviceTask):
         if isinstance(cells, BinStatistics):
             cells = Cells.of_bins(cells)
         variance, squares, weight = sums_of_trials(data, cells)
-        if cells.weighted_score_label is None:
+        if cells.weighted_score_label is None:  # nothing is known of the labels
             squares = weight = None
         return with_trials(cells, variance, squares, weight)
 
@@ -194,18 +204,19 @@ class DevicePooledTask(DeviceTask):
 
 
 def _edges(scores, sample_weight, strategy):
-    """Return the edges of the bins of each class, a list of K arrays; None if the
-    strategy needs more than order statistics.
+    """Return the edges of the bins of each class of `DeviceScores`, a list of K arrays;
+    None if the strategy needs more than order statistics of the scores.
     """
     n_classes = scores.shape[1]
     if type(strategy) in _KNOWN_EDGES:
-        # which do not depend on the scores
+        # These edges do not depend on the scores: zeros take their place.
         edges = strategy._edges_of(np.zeros(len(scores)), None, sample_weight)
         return [edges] * n_classes
     if not _sorts_on_device(scores, sample_weight, strategy):
         return None
     n_bins = strategy._n_bins_for(len(scores), sample_weight)
     edges = []
+    # Classes are sorted together as far as memory allows.
     n_together = max(_COLUMN_ELEMENTS // len(scores), 1)
     for start in range(0, n_classes, n_together):
         columns = scores.columns(slice(start, min(start + n_together, n_classes)))
@@ -214,12 +225,12 @@ def _edges(scores, sample_weight, strategy):
 
 
 def _pooled_edges(scores, sample_weight, strategy):
-    """Return the edges of the bins of all classes' scores together; None if the
-    strategy needs more than order statistics.
+    """Return the edges of the bins of all classes' scores together, of `DeviceScores`;
+    None if the strategy needs more than order statistics of the scores.
     """
     if sample_weight is not None:
         sample_weight = np.repeat(sample_weight, scores.shape[1])
-    if type(strategy) in _KNOWN_EDGES:
+    if type(strategy) in _KNOWN_EDGES:  # which do not read the scores: zeros do
         return strategy._edges_of(np.zeros(scores.size), None, sample_weight)
     if not _sorts_on_device(scores, sample_weight, strategy):
         return None

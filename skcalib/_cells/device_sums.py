@@ -88,11 +88,14 @@ def _sums_of_scores(data, cuts, moments):
 
 
 def sums_of_trials(data, cells):
-    """Return the three sums that `with_trials` takes, an array (3, n_cells), for
-    samples with one label each, whose pairs with all classes lie in `cells`. The pairs
-    of a sample in one cell are one trial; see `_Trials`.
+    """Return three sums over the trials in each cell, an array (3, n_cells): of w q (1
+    - q), of w (e - q - m)^2, and of w.
 
-    `data` are `ScoredLabels`, whose scores are `DeviceScores`.
+    `data` are `ScoredLabels` of samples with one label each, on a device. A sample has
+    a pair with each class, whose score lies in one of the `cells`. All its pairs in one
+    cell are a trial: w is the weight of the sample, q the sum of the pairs' scores, e
+    whether one of them is its label (1 or 0), and m the cell's deviation (event
+    frequency minus score) times the number of pairs.
     """
     scores = data.scores
     xp, dtype = scores.xp, scores.sum_dtype
@@ -148,13 +151,15 @@ def _bins(xp, block, cuts):
 
 
 def _sums_of_labels(data, cuts):
-    """Return the sums by bin and class (n_bins, K) of the labels, of which each sample
-    has one, by name.
+    """Return a dict with the sums by bin and class (n_bins, K) of the weights of labels
+    and of their weighted scores, for samples with one label each. `cuts` are the inner
+    edges (n_bins - 1, K).
     """
     n_bins = len(cuts) + 1
     n_classes = cuts.shape[1]
     score = data.scores.of_labels(data.labels).astype(np.float64)
     weight = weights_or_ones(data.sample_weight, len(score))
+    # the samples sorted by label, and where each class begins among them
     order = np.argsort(data.labels, kind="stable")
     starts = np.searchsorted(data.labels[order], np.arange(n_classes + 1))
     weighted_label = np.zeros((n_bins, n_classes))

@@ -69,7 +69,7 @@ def split_by_group(data, codes):
     increasing indices of these rows; `codes` (n,) are the groups of the rows of
     `ScoredLabels`.
     """
-    kept = data.kept
+    kept = data.kept  # indices of the rows of positive weight
     order = kept[np.argsort(codes[kept], kind="stable")]
     present, starts = np.unique(codes[order], return_index=True)
     yield from zip(present, np.split(order, starts[1:]), strict=True)

@@ -12,7 +12,8 @@ from skcalib._input.device_scores import DeviceScores
 
 
 def binary_tasks(data, multiclass, *, pooled=False):
-    """Yield the binary problems that `multiclass` makes of a metric's validated data.
+    """Yield the binary problems that `multiclass` makes of a metric's validated data,
+    `ScoredLabels` or a `BinnedTask`, as `BinaryTask` or what takes its place.
 
     One for "auto" with two classes (the positive class), for "top_label" (is the
     predicted class right) and, where it is allowed, for "pooled" (a `PooledTask`); one
@@ -26,6 +27,7 @@ def binary_tasks(data, multiclass, *, pooled=False):
     if kind == "binary":
         yield _row_task(data.scores, data.labels, data)
         return
+    # Scores stay on their device unless importance weights vary: these need each row.
     is_on_device = isinstance(data.scores, DeviceScores)
     if is_on_device and not _vary(data.label_weights):
         if kind == "marginal":

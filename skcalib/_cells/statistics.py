@@ -477,8 +477,9 @@ class BinStatistics(CellSums):
         )
 
     def _interval_of_clusters(self, options):
-        """Return the limits (n_bins,) from the effective number of independent rows;
-        NaN where too few clusters fill the bin.
+        """Return the lower and the upper limits (n_bins,) from the effective number of
+        independent rows; NaN where too few clusters fill the bin. `options` are the
+        confidence level and the type of interval, the keywords of `binomial_interval`.
         """
         # How many samples are worth one independent row. It depends on the level,
         # because it contains the ratio of Student's quantile to the normal one.
@@ -522,8 +523,9 @@ def bin_statistics(
 
 def class_statistics(data, edges, *, moments=2):
     """Return the `BinStatistics` of each class against the rest, a list of K, for
-    `ScoredLabels` whose scores stay on a device. `edges` is a list of K arrays; for
-    `moments` see `bin_statistics`.
+    `ScoredLabels` whose scores stay on a device. `edges` is a list of K arrays;
+    `moments`, 0 to 2, is the highest power of the scores that is summed: sums of higher
+    ones are NaN.
     """
     statistics = []
     sums_by_class = sums_of_classes(data, edges, moments)

@@ -45,8 +45,8 @@ class BinaryTask(NamedTuple):
         binning : BaseBinning, int or None
             The strategy; an int is a number of equal-mass bins; None means
             ``EqualMass(15)``.
-        moments : int, default=2
-            See `bin_statistics`.
+        moments : {0, 1, 2}, default=2
+            The highest power of the scores that is summed: sums of higher ones are NaN.
 
         Returns
         -------
@@ -187,9 +187,10 @@ class WeightedTask(BinaryTask):
         return task
 
     def adjusted(self, cells):
-        """Return cells that know how much their event frequencies vary: with the
-        `trials` of `Cells` or, if the weight that a row would have with the other label
-        is unknown, with the `noise`.
+        """Return cells that know how much their event frequencies vary: with `trials`,
+        the number of equal rows whose frequency would vary as much or, if the weight
+        that a row would have with the other label is unknown, with `noise`, the
+        variance itself.
 
         The variance of an event frequency is V / W^2, with V the variance of the sum of
         w (y - s) over the rows of the cell, and W the sum of their weights. If both
@@ -295,8 +296,9 @@ class PooledTask(BinaryTask):
 
     def at(self, rows):
         """Return the problem of some rows, each with all its pairs."""
-        first = np.asarray(rows)[:, None] * self.n_columns
-        task = PooledTask(*super().at((first + np.arange(self.n_columns)).ravel()))
+        first_pair = np.asarray(rows)[:, None] * self.n_columns
+        pairs = (first_pair + np.arange(self.n_columns)).ravel()
+        task = PooledTask(*super().at(pairs))
         task.n_columns = self.n_columns
         return task
 
@@ -312,16 +314,20 @@ class PooledTask(BinaryTask):
         if isinstance(cells, BinStatistics):
             cells = Cells.of_bins(cells)
         trials = self._trials(scores, cells)
-        adjusted = with_trials(cells, *trials.sums(cells))
+        variance, squares, weight = trials.sums(cells)
+        adjusted = with_trials(cells, variance, squares, weight)
         if self.label_weights is None:
             return adjusted
-        # All pairs of a row in a cell are one trial.
+        # Importance weights: the variance of a frequency is estimated by the squared
+        # sums of the residuals of each trial.
         squared_sum = (trials.weight * trials.residual) ** 2
         squares = np.bincount(trials.cell, squared_sum, len(cells.weight))
         return with_fields(adjusted, noise=squares / cells.weight**2)
 
     def _trials(self, scores, cells):
-        """Return the `_Trials` of rows with scores (n, K) in some `Cells`."""
+        """Return the `_Trials` of rows with scores (n, K) in some `Cells`: the pairs of
+        a row and a class that lie in one cell are one trial.
+        """
         n_rows = len(scores)
         cell_of_pair = cells.cell_of(self.scores)
         # Entry i is the first pair of row i: all rows have K pairs.
@@ -334,7 +340,7 @@ class PooledTask(BinaryTask):
             sums = csr_array(
                 (values, cell_of_pair, row_starts),
                 (n_rows, len(cells.weight)),
-                copy=True,
+                copy=True,  # the indices serve several arrays, and are overwritten
             )
             sums.sum_duplicates()
             return sums
@@ -380,31 +386,36 @@ class _Trials(NamedTuple):
     n_pairs: np.ndarray
 
     def sums(self, cells):
-        """Return the sums of the `cells` (n_cells,) that `with_trials` takes; those of
-        squared residuals are None where nothing is known of the labels.
+        """Return three sums over the trials of each of the `cells` (n_cells,), for
+        `with_trials`: of w q (1 - q), of the weighted squares of the residuals about
+        their mean, and of the weights w. The last two are None where nothing is known
+        of the labels.
         """
         n_cells = len(cells.weight)
         q = self.probability
         variance = np.bincount(self.cell, self.weight * q * (1 - q), n_cells)
         if cells.weighted_score_label is None:
             return variance, None, None
+        # `deviation` is the mean residual of a pair
         centred = self.residual - self.n_pairs * cells.deviation[self.cell]
         squares = np.bincount(self.cell, self.weight * centred**2, n_cells)
-        return variance, squares, np.bincount(self.cell, self.weight, n_cells)
+        weight = np.bincount(self.cell, self.weight, n_cells)
+        return variance, squares, weight
 
 
 def with_trials(cells, variance, squares, weight):
     """Return cells of the pairs of a row and a class with other sums of w s^2 and of
     w s y. From these sums `Cells` computes variances as if the pairs were independent.
-    With the new ones it finds the variances of trials, see `_Trials`.
+    With the new ones it finds the variances of trials: the pairs of a row in a cell are
+    one trial, since at most one of them is the event.
 
     Parameters
     ----------
     cells : Cells
         The cells of the pairs.
     variance : ndarray of shape (n_cells,)
-        Sums over the trials, see `_Trials`, of w q (1 - q), with weight w and
-        probability q.
+        Sums over the trials of w q (1 - q), with the weight w of the row and the
+        probability q that one of its pairs in the cell is the event.
     squares : ndarray of shape (n_cells,) or None
         Sums of the squared residuals about their mean, the deviation of the cell times
         the number of pairs.

@@ -128,9 +128,10 @@ class NeighborhoodPower(ErrorPower):
     def __init__(self, cells, *, norm=1, neighbor_share):
         super().__init__(cells, norm=norm)
         self.scores = self.scores.astype(np.float64)
-        # The weight of the first k scores, k = 0, ..., m, and that which the neighbours
-        # of a row hold at least: a little less than their share, since weights that are
-        # no integers add up only to within rounding.
+        # `cumulative[k]` is the weight of the first k scores, k = 0, ..., m. The
+        # neighbours of a row hold at least the weight `needed`: a little less than
+        # their share, since weights that are no integers add up only to within
+        # rounding.
         cumulative = np.append(0, np.cumsum(self.weight))
         needed = (neighbor_share - WEIGHT_TOLERANCE) * cumulative[-1]
         # The neighbours of score k are the scores left[k], ..., right[k] - 1, and
@@ -208,16 +209,21 @@ def _nearest(scores, cumulative, needed):
 
 
 def _first_true(highest, holds, guess):
-    """Return for each entry the first index in [0, highest] (m,) at which
-    ``holds(indices)`` is True, by bisection. It must be True at `highest`, and from the
-    first such index on. `guess` (m,) are indices that are mostly next to it: others are
-    sought among all.
+    """Return the first index in [0, highest] at which a condition holds, for each of m
+    problems at once, by bisection.
+
+    ``holds(indices)`` says for indices (m,) whether it holds, (m,): at `highest` (m,)
+    it does, and from the first such index on. The search starts next to `guess` (m,).
     """
+    # `low` is an index at which it does not hold, and `high` one at which it does. They
+    # are next to the guess or, where the guess is wrong, at the ends: -1 is before the
+    # first index.
     low = np.clip(guess - 1, 0, highest)
     low[holds(low)] = -1
     high = np.clip(guess + 1, 0, highest)
     high = np.where(holds(high), high, highest)
     while np.any(high - low > 1):
+        # -1 where a search has ended between -1 and 0: `holds` is asked about 0 instead
         middle = np.maximum((low + high) // 2, 0)
         is_true = holds(middle)
         low = np.where(is_true, low, middle)
@@ -291,7 +297,7 @@ def loess_weights(scores, weight):
     span = _SPAN * weight.sum() + 1e-5
     if span >= 1:
         span = np.floor(span)
-    needed = span - 2e-5
+    needed = span - 2e-5  # a sum that is short by rounding is enough
     rank = np.count_nonzero(cumulative < needed, axis=1, keepdims=True)
     last = np.take_along_axis(order, rank, axis=1)
     width = np.take_along_axis(distance, last, axis=1)  # (m, 1)

@@ -189,7 +189,9 @@ class GroupwiseError(BinnedError):
             name = names[code : code + 1].tolist()[0]  # a Python, not a NumPy, scalar
             group = data.at(rows)
             try:
-                errors[name] = self.from_power(self.observed(group))
+                # the p-th power of the group's error, for the norm p
+                power = self.observed(group)
+                errors[name] = self.from_power(power)
             except ValueError as error:
                 raise ValueError(
                     f"groups: the error of group {name!r} cannot be computed. {error}"
@@ -227,8 +229,9 @@ class PluginPower(ErrorPower):
         return self.power_of_bins(frequency) @ self.share_of_bin
 
     def power_of_bins(self, frequency):
-        """Return the p-th powers (..., m) of the gaps of bins; for an infinite norm,
-        the gaps.
+        """Return the p-th powers (..., m) of the gaps between the event frequencies
+        (..., m) and mean scores of bins, for the norm p; for an infinite norm, the
+        gaps.
         """
         gaps = np.abs(frequency - self.scores)
         if self.norm in (1, np.inf):
@@ -255,6 +258,7 @@ class DebiasedPower(PluginPower):
 
     def __init__(self, cells, *, norm):
         super().__init__(cells, norm=norm)
+        # Importance weights are worth a number `trials` of independent rows.
         n_rows = cells.weight if cells.trials is None else cells.trials
         self.n_rows = np.maximum(n_rows, 2)
         self.usable_share = self.share * (cells.weight >= 2)
@@ -267,8 +271,8 @@ class DebiasedPower(PluginPower):
         return self.usable_share
 
     def power_of_bins(self, frequency):
-        """Return what bins add to the p-th power (..., m), for their event frequencies
-        (..., m).
+        """Return what each bin adds to the p-th power of the error (..., m), for event
+        frequencies (..., m): that of its gap, less what label noise adds on average.
         """
         gap = frequency - self.scores
         variance = frequency * (1 - frequency)
@@ -278,8 +282,9 @@ class DebiasedPower(PluginPower):
             # Kumar, Liang and Ma, Definition 5.2; the print has (1 - f)^2 in place of
             # the variance f (1 - f)
             return gap**2 - variance / (self.n_rows - 1)
-        # Definition G.3: the plugin power less its expected excess, where the observed
-        # frequency is taken for the true one
+        # Definition G.3: the p-th power of the gap g less its expected excess. If the
+        # observed frequency is taken for the true one, the excess is E|X|^p - |g|^p for
+        # a normal X about g.
         noise = variance / self.n_rows
         if self.noise is not None:
             noise = np.broadcast_to(self.noise, gap.shape)
@@ -322,10 +327,12 @@ class UnbiasedPower(DebiasedPower):
         return self._unbiased(frequency - self.scores, np.maximum(residual_variance, 0))
 
     def _unbiased(self, gap, residual_variance):
-        """Return the squared gaps less the variances of the mean residuals (..., m)."""
+        """Return the squared gaps (..., m) less the variances of the mean residuals of
+        bins, which follow from the variances of residuals (..., m) unless known.
+        """
         noise = self.noise
         if noise is None:
-            noise = residual_variance / (self.n_rows - 1)
+            noise = residual_variance / (self.n_rows - 1)  # unbiased: not n_rows
         return gap**2 - noise
 
 
@@ -542,7 +549,8 @@ def absolute_moment(mean, variance, order):
         folded_mean = at_zero + mean * erf(mean / spread)
         return np.where(is_noisy, folded_mean, np.abs(mean))
     # Winkelbauer (2012): by Kummer's confluent hypergeometric function.
-    with np.errstate(over="ignore", invalid="ignore"):  # see `error_root`
+    # `error_root` refuses what has left the range of float64.
+    with np.errstate(over="ignore", invalid="ignore"):
         moment = (
             (2 * variance) ** (order / 2)
             * (gamma((order + 1) / 2) / np.sqrt(np.pi))
@@ -567,8 +575,8 @@ def _thin_share(statistics):
 
 
 def _refuse_thin_bins(statistics, binning):
-    """Raise where too much weight lies in bins with fewer than two rows; see
-    `has_thin_bins`. `binning` made the bins.
+    """Raise a ValueError if more than 5 % of the weight of a `BinStatistics` lies in
+    bins with fewer than two rows. `binning` is the strategy that made the bins.
     """
     share = _thin_share(statistics)
     if share <= MAX_THIN_SHARE:

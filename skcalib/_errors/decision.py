@@ -82,8 +82,8 @@ class DecisionPower(ErrorPower):
         return errors.reshape(frequency.shape[:-1])
 
     def worst(self):
-        """Return the error of the labels, and the first threshold at which trusting the
-        scores costs so much.
+        """Return the error of the observed labels, the largest cost of acting on the
+        scores in place of recalibrated ones, and the first threshold that has it.
         """
         recalibrated = self._recalibrated(self.cells.event_frequency)
         costs = self._costs(recalibrated)

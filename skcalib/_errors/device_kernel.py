@@ -40,7 +40,8 @@ def sorted_distinct(scores):
 
 def sums_of_pairs(scores, codes, weight, bandwidth):
     """Return the sum over all ordered pairs of rows of kernel times product of weighted
-    residuals, and the squared length (n,) of the residual of each row.
+    residuals, and the squared length (n,) of the residual of each row: the indicator of
+    its label less its probabilities.
 
     Parameters
     ----------

@@ -363,11 +363,11 @@ class CalibrationError:
 
 def error_root(power, norm):
     """Return the p-th roots, p = `norm`, of the p-th powers of errors, floats or
-    arrays; a negative power counts as 0. For an infinite norm the powers are the errors
-    themselves. Raise where a power of a large norm has left the range of float64.
+    arrays; a negative power, of a debiased error, counts as 0. For an infinite norm the
+    powers are the errors themselves. Raise where a power of a large norm has left the
+    range of float64.
     """
-    # A negative power is that of a debiased error and counts as 0. A power of 0 may
-    # have underflowed.
+    # A power of 0 may have underflowed; a negative one has not.
     if _LARGE_NORM < norm < np.inf:
         is_in_range = (power > _SMALLEST_POWER) & (power < np.inf)
         if not np.all(is_in_range | (power < 0)):
@@ -409,8 +409,8 @@ class ClassPowers(NamedTuple):
         error : CalibrationError
             The error, with `multiclass`, `class_weight` and `norm`.
         """
-        kind = resolve_multiclass(error.reduction(data), data, pooled=True)
-        if kind == "marginal":
+        resolved = resolve_multiclass(error.reduction(data), data, pooled=True)
+        if resolved == "marginal":  # a problem for each class
             weight = error.class_weights(data.classes)
             if data.is_multilabel and error.class_weight is not None:
                 # Names of several labels per row have no order: an array has that of

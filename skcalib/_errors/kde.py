@@ -163,11 +163,11 @@ class KdePower(ErrorPower):
 
 def _grid_and_kernel(bandwidth, low, high, cells_per_width, coarsest):
     """Return the `ScoreGrid` for scores from `low` to `high`, and the factors (points,)
-    by which the triweight kernel of standard deviation `bandwidth` multiplies cosine
-    coefficients on it.
+    by which smoothing with the triweight kernel of standard deviation `bandwidth`
+    multiplies the coefficients of cosine series on it.
 
-    [0, 1] has a power of two of cells, at least `coarsest`; the kernel's half-width has
-    `cells_per_width`.
+    The grid divides [0, 1] into a power of two of cells, at least `coarsest`, and so
+    many that half the width of the kernel has `cells_per_width`.
     """
     # The triweight density 35/32 (1 - u^2)^3 on [-1, 1] has the variance 1/9, so that
     # it reaches 3 standard deviations. At least 8 cells of the finest grid are kept.
@@ -179,8 +179,8 @@ def _grid_and_kernel(bandwidth, low, high, cells_per_width, coarsest):
     # The k-th cosine has the angular frequency pi k over the length of the grid; `wave`
     # is that in units of 1 / half_width.
     wave = np.pi * half_width * fineness / grid.n_cells * np.arange(grid.n_cells + 1)
-    # Its characteristic function is 105 j_3(w) / w^3, with a spherical Bessel function
-    # of order 3; for small w by its series.
+    # The characteristic function of the kernel is 105 j_3(w) / w^3, with a spherical
+    # Bessel function of order 3; for small w by its series.
     factor = np.empty_like(wave)
     is_large = wave > _SERIES_END
     factor[~is_large] = hyp0f1(4.5, -(wave[~is_large] ** 2) / 4)

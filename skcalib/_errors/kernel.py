@@ -117,8 +117,10 @@ class KernelError:
         return [observed, *drawn]
 
     def multiplied_statistics(self, data, unit, n_draws, rng):
-        """Return what `drawn_statistics` does where labels cannot be drawn: the
-        weighted residuals of each unit are multiplied by a random sign.
+        """Return what `drawn_statistics` does where labels cannot be drawn: the sum
+        over pairs of different rows for the observed labels, then for each of `n_draws`
+        wild bootstraps, in which the residuals of a unit are multiplied by a random
+        sign.
 
         `unit` (n,) holds codes of rows or clusters from 0 on.
         """
@@ -126,7 +128,8 @@ class KernelError:
         residual = -rows.proba
         residual[np.arange(len(residual)), data.labels.astype(np.intp)] += 1
         residual *= rows.weight[:, None]
-        # The pair of a row with itself keeps its sign.
+        # The pair of a row with itself, which is left out, has the same product with
+        # either sign.
         self_pairs = np.sum(residual**2, axis=1) @ np.sum(features**2, axis=1)
         statistics = [np.sum((residual.T @ features) ** 2) - self_pairs]
         for _ in range(n_draws):
@@ -137,7 +140,7 @@ class KernelError:
 
     def _rows_with_features(self, data):
         """Return the `_KernelRows` of `ScoredLabels`, and the features of the rows (n,
-        n_features).
+        n_features), whose products are the kernel of two rows.
         """
         rows = _KernelRows.of(data)
         landmarks = _Landmarks.of(rows.proba, rows.weight, rows.weight)
@@ -225,7 +228,7 @@ class _PairSum:
         weight = weights_or_ones(sample_weight, len(labels))
         row = np.arange(len(labels)) % n_rows
         labels = labels.astype(np.intp)
-        # weight of each label of each row, (K, n)
+        # The weight of each label of each row, (K, n): of several draws, they add up.
         counts = csr_array(
             (weight.astype(np.float32), (labels, row)), (n_classes, n_rows)
         )
@@ -277,8 +280,9 @@ class _Landmarks:
 
     @classmethod
     def on_device(cls, scores, weight, self_pairs):
-        """Return the same for `DeviceScores`, of which the landmarks alone are
-        copied.
+        """Return the landmarks of `DeviceScores` (n, K), which alone are copied from
+        the device: the distinct rows, or 512 of these. `weight` and `self_pairs` (n,)
+        are the weights of the samples and of their pairs with themselves.
         """
         order, code = sorted_distinct(scores)
         _, first = np.unique(code, return_index=True)

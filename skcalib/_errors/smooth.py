@@ -118,8 +118,9 @@ class SmoothPower(ErrorPower):
 
     @cached_property
     def _rounding(self):
-        """The matrix (m, points) of `rounding`, onto a grid of 8 cells per width,
-        enough for drawn labels, or onto the finest one without a fixed width.
+        """The matrix (m, points) that brings values of the m scores onto the points of
+        a grid on [0, 1]: 8 grid cells per width, enough for drawn labels, or the finest
+        grid without a fixed width.
         """
         wanted = _DRAWS_FINEST
         if self.width is not None:
@@ -142,8 +143,8 @@ class FixedWidthPower(SmoothPower):
 
     @cached_property
     def _rounding(self):
-        """The matrix (m, points) of `rounding`, with 32 cells per width as in
-        `_fixed_point`.
+        """The matrix (m, points) that brings values of the m scores onto the points of
+        a grid on [0, 1] with 32 grid cells per width, enough for the reported error.
         """
         wanted = _CELLS_PER_WIDTH / self.width
         power_of_two = int(2 ** np.ceil(np.log2(wanted)))
@@ -204,9 +205,7 @@ def _fixed_point(scores, labels, sample_weight):
         fineness *= 2
 
     def excess(sigma, coefficients=first_quarter):
-        """Return the error smoothed with bandwidth sigma less sigma: 0 at the solution,
-        where both agree.
-        """
+        """Return smECE_sigma less sigma, which is 0 at the solution."""
         return _smoothed_error(coefficients, sigma) - sigma
 
     # 3. The solution with a quarter of the coefficients, and one step of Newton's
@@ -219,16 +218,15 @@ def _fixed_point(scores, labels, sample_weight):
 
 
 def _coarsened(masses, fineness):
-    """Return masses (fineness + 1,) as if they had been rounded linearly to a grid of
-    `fineness` cells, of which their own cells are parts.
+    """Return masses at the points of a coarser grid, (fineness + 1,), for `masses` at
+    the points of a grid of [0, 1] whose cells are parts of its `fineness` cells.
     """
     n_parts = (len(masses) - 1) // fineness
     # A point of the finer grid shares its mass between the ends of the coarse cell.
     upper_share = np.linspace(0, 1, n_parts, endpoint=False)
     by_cell = masses[:-1].reshape(fineness, n_parts)
-    lower_mass, upper_mass = (
-        by_cell @ np.column_stack((1 - upper_share, upper_share))
-    ).T
+    shares = np.column_stack((1 - upper_share, upper_share))
+    lower_mass, upper_mass = (by_cell @ shares).T
     coarse = np.append(lower_mass, masses[-1])
     coarse[1:] += upper_mass
     return coarse

@@ -52,10 +52,9 @@ class SweepPower(ErrorPower):
         return float(power)
 
     def power(self, frequency):
-        """Return the p-th powers (draws,) of the error for event frequencies (draws, m)
-        of the scores.
-
-        The bins of a draw are as many as keep its frequencies rising.
+        """Return the p-th powers (draws,) of the error for drawn event frequencies
+        (draws, m) of the scores. A draw has the largest number of bins whose event
+        frequencies rise from bin to bin.
         """
         # cumulative numbers of events, (draws, m + 1)
         positives = np.zeros((len(frequency), len(self.scores) + 1))
@@ -64,7 +63,7 @@ class SweepPower(ErrorPower):
         else:
             np.cumsum(frequency * self.weight, axis=1, out=positives[:, 1:])
             if np.abs(positives[0] - np.rint(positives[0])).max() < _ROUNDING:
-                np.rint(positives, out=positives)  # counts, free of rounding
+                np.rint(positives, out=positives)  # they are whole numbers of events
         powers = np.empty(len(frequency))
         # Draws whose frequencies rise from score to score have the most bins.
         rising = _rising_rows(frequency)

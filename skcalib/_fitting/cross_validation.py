@@ -144,8 +144,8 @@ class CrossFits:
         return probabilities
 
     def held_out(self, by_fit):
-        """Return the out-of-fold values of the samples and their `Design`, from values
-        (n_fits, n) under each fit.
+        """Return the out-of-fold values of the samples and their `Design` (weights and
+        clusters), from values (n_fits, n) of all samples under each fit.
 
         The copies of a sample of the integer frequency weight w may lie in several
         folds: it then has a value and a part of its weight in each. With several
@@ -168,12 +168,16 @@ class CrossFits:
         return mean, self.design
 
     def losses(self, candidate, loss):
-        """Return the out-of-fold loss of each sample, (n,)."""
-        values, design = self.held_out(candidate.losses[loss])
+        """Return the out-of-fold loss of each sample, (n,), for a `Candidate` and the
+        name of a loss.
+        """
+        values, held_out_design = self.held_out(candidate.losses[loss])
         if len(self.divisions) > 1:
-            return values
+            return values  # one for each sample: its mean over the divisions
+        # One division gives a value for each part of a sample's weight: copies of a
+        # sample that counts several times may lie in several folds. The mean over them:
         rows = np.concatenate([fold.test for fold in self.divisions[0]])
-        weight = weights_or_ones(design.sample_weight, len(rows))
+        weight = weights_or_ones(held_out_design.sample_weight, len(rows))
         return np.bincount(rows, weight * values) / np.bincount(rows, weight)
 
     def mean_loss(self, candidate, loss):

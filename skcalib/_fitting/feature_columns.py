@@ -21,8 +21,9 @@ class FeatureColumns:
     """
 
     def fit_transform(self, X, name):
-        """Learn the cells of the columns; return the cell of each value as floats (n,
-        n_columns).
+        """Learn how each column of X is divided into cells, ranges of numbers or single
+        categories, and return the number of each value's cell, floats (n, n_columns).
+        `name` is the user's argument, for messages.
         """
         columns = _plain_columns(X, name)
         # What each column is cut by: a dict with the rank of its frequent categories,
@@ -37,7 +38,9 @@ class FeatureColumns:
         return self._encoded(columns)
 
     def transform(self, X, name):
-        """Return the cell of each value as floats (n, n_columns)."""
+        """Return the number of each value's cell, as `fit_transform` learned the cells,
+        floats (n, n_columns). `name` is the user's argument, for messages.
+        """
         columns = _plain_columns(X, name)
         if len(columns) != len(self._learned):
             raise ValueError(
@@ -52,8 +55,9 @@ class FeatureColumns:
         return np.array([isinstance(learned, dict) for learned in self._learned])
 
     def _encoded(self, columns):
-        """Return the cells of `_plain_columns` as floats (n, n_columns): NaN for
-        missing values and unseen categories.
+        """Return the number of each value's cell as floats (n, n_columns), NaN for
+        missing values and unseen categories. `columns` maps names to values (n,) and to
+        which of them are missing (n,).
         """
         encoded = []
         pairs = zip(columns.items(), self._learned, strict=True)
@@ -70,8 +74,8 @@ class FeatureColumns:
 
 
 def cuts_between_cells(values):
-    """Return the upper ends of the cells of numbers (n,), increasing, without that of
-    the last cell.
+    """Return the upper ends of the cells, or ranges, into which numbers (n,) are
+    divided, increasing, without that of the last cell.
 
     Each of up to 254 distinct numbers is a cell; more are cut at 254 quantiles.
     """

@@ -73,14 +73,16 @@ def floored(scores, floor, input, dtype=np.float64):
 
 
 def _floored_tensor(scores, floor, factor, input):
-    """Return what `floored` does, for a tensor; `factor` is that of the
-    probabilities.
+    """Return scores whose probabilities are ``factor * p + floor``, with p those of the
+    `scores`, a tensor (n, 1) or (n, K) of probabilities or logits as `input` says.
     """
     xp = namespace_of(scores)
     scores = cast(scores, working_dtype(scores))
     if input == "probability":
         return scores * factor + floor
     if scores.shape[1] == 1:
+        # The log-odds of the likelier class, whose exponential cannot overflow; those
+        # of the event have the sign of the score.
         odds_against = xp.exp(-xp.abs(scores))
         likelier = 1 / (1 + odds_against)
         log_odds = xp.log(factor * likelier + floor)
@@ -154,11 +156,14 @@ def _floored_log_odds(log_odds, floor):
 
 
 def _two_class_likelihoods(floors, scores, codes, sample_weight, input):
-    """Return the largest log-likelihood of temperature scaling with each of several
-    floors (n_floors,), the first of which is 0. Rows of nearly equal log-odds are taken
+    """Return the largest log-likelihood of temperature scaling of the scores with each
+    of several floors (n_floors,), for two classes; the first floor is 0.
+
+    `scores` are (n, 1) or (n, 2), probabilities or logits as `input` says, `codes` (n,)
+    the classes, `sample_weight` (n,) or None. Rows of nearly equal log-odds are taken
     together.
     """
-    # of a tensor, one column after the other
+    # A tensor is copied one column after the other.
     columns = [as_array(scores[:, k])[0] for k in range(scores.shape[1])]
     z = two_class_log_odds(np.column_stack(columns), input)
     codes, _ = as_array(codes)
@@ -185,7 +190,8 @@ def _many_class_likelihoods(floors, scores, codes, sample_weight, input):
     """Return the largest log-likelihood of temperature scaling of the scores with each
     of several floors (n_floors,), for more than two classes; the first floor is 0.
 
-    The other arguments are those of `learned_floor`. Of many rows a sample is taken.
+    `scores` are (n, K), probabilities or logits as `input` says, `codes` (n,) the
+    classes, `sample_weight` (n,) or None. Of many rows a sample is taken.
     """
     n_rows, n_classes = scores.shape
     weight = row_weights(sample_weight, scores)
@@ -229,6 +235,7 @@ def _quantiles(scores, codes, weight, n_quantiles):
     """Return the indices (n_quantiles,) of rows that represent all rows, and the weight
     for which each stands: quantiles in the order of the margin of the true class (its
     score minus the largest of the row), then of the largest score minus the mean.
+    Scores are (n, K), `codes` and `weight` (n,).
     """
     xp = namespace_of(scores)
     largest = xp.max(scores, axis=1)

@@ -204,9 +204,13 @@ def _random_folds(
     cluster,
 ):
     """Return random folds that depend on the contents of the rows, not on their order:
-    a list of `Fold`. The arguments are those of `cross_validation_folds`.
+    a list of `Fold`. The rows are sorted by content, shuffled with the seed and dealt
+    out in turn.
 
-    The rows are sorted by content, shuffled with the seed and dealt out in turn.
+    `scores` are (n, C), of the kind `input`; `codes` (n,) the classes; `sample_weight`
+    (n,) or None, importance weights or counts of rows; `cluster` (n,) codes of rows
+    that stay together, or None. `stratified`, True, False or "auto", deals out class by
+    class; a fold is fitted to at most `max_train_rows`, or to all if that is None.
     """
     n_rows = len(codes)
     weight = weights_or_ones(sample_weight, n_rows)
@@ -334,10 +338,10 @@ def _is_event_frequent(scores, codes, weight, input):
     """Return whether the second of two classes has more weight than the first or, if
     the weights are equal, whether the scores expect it more often.
     """
-    excess = weight[codes == 1].sum() - weight[codes == 0].sum()
-    if excess == 0:
-        excess = weight @ two_class_log_odds(scores, input or "probability")
-    return excess > 0
+    difference = weight[codes == 1].sum() - weight[codes == 0].sum()
+    if difference == 0:
+        difference = weight @ two_class_log_odds(scores, input or "probability")
+    return difference > 0
 
 
 def _copies(sample_weight, n_rows):
@@ -353,20 +357,26 @@ def _copies(sample_weight, n_rows):
 
 
 def _order_by_content(scores, weight, codes, stratum, input, sign):
-    """Return the indices that sort rows by their stratum, then by all else that is
-    known of them.
+    """Return the indices (n,) that sort rows by their stratum, then by all else that is
+    known of them: rounded logarithms of their scores, scores, class and weight.
+
+    `scores` are (n, C), the other arrays (n,). `input` says whether scores are
+    probabilities or logits; None leaves the logarithms out. With the `sign` -1 two
+    classes are exchanged.
     """
     if namespace_of(scores) is not np:
         return _order_of_tensor(scores, weight, codes, stratum, input)
+    # The last key counts first.
     columns = _turned(scores.T, sign)
     if input is not None:
-        columns = (*columns, *_cells(scores, input, sign).T)
+        columns = (*columns, *_rounded_logarithms(scores, input, sign).T)
     return _order((weight, codes, *columns, stratum))
 
 
 def _order(keys):
-    """Return ``np.lexsort(keys)``. To save time, only rows that tie in the last two
-    keys, which count most, are sorted by all keys.
+    """Return the indices (n,) that sort rows by keys (n,), the last of which counts
+    first, as ``np.lexsort(keys)`` does. To save time, only rows that tie in the last
+    two keys are sorted by all keys.
     """
     last_keys = keys[-2:]
     order = np.lexsort(last_keys)
@@ -381,12 +391,17 @@ def _order(keys):
 
 
 def _order_of_tensor(scores, weight, codes, stratum, input):
-    """Return the order of `_order_by_content` for scores (n, K) that are a tensor, and
-    logits if `input` is given. They stay on their device; the other keys are NumPy
-    arrays (n,).
+    """Return the indices (n,) that sort rows by their stratum, then by all else that is
+    known of them, for scores (n, K) that are a tensor, and logits if `input` is given.
+
+    The scores stay on their device; `weight`, `codes` (the classes) and `stratum` are
+    NumPy arrays (n,). Only rows that tie in the last two keys, which count first, are
+    sorted by all keys.
     """
     xp = namespace_of(scores)
-    last_columns = scores if input is None else _logit_cells(scores)
+    # The keys that count first: the stratum, then the last column of scores, or of
+    # their rounded logarithms.
+    last_columns = scores if input is None else _rounded_logits(scores)
     last_key, _ = as_array(last_columns[:, -1])
     last_keys = (last_key, stratum)
     order = np.lexsort(last_keys)
@@ -398,15 +413,16 @@ def _order_of_tensor(scores, weight, codes, stratum, input):
     keys = [like(scores, weight[tied]), like(scores, codes[tied])]
     keys += [scores[:, k] for k in range(scores.shape[1])]
     if input is not None:
-        cells = _logit_cells(scores)
-        keys += [cells[:, k] for k in range(cells.shape[1])]
+        rounded = _rounded_logits(scores)
+        keys += [rounded[:, k] for k in range(rounded.shape[1])]
     keys.append(like(scores, stratum[tied]))
-    # One stable sort for each key, the last one counts first.
+    # One stable sort for each key: the key of the last sort counts first.
     tied_order = like(scores, np.arange(len(tied)))
     for key in keys:
         by_key = xp.argsort(xp.take(key, tied_order, axis=0), stable=True)
         tied_order = xp.take(tied_order, by_key, axis=0)
-    order[places] = tied[as_array(tied_order)[0]]
+    tied_order, _ = as_array(tied_order)
+    order[places] = tied[tied_order]
     return order
 
 
@@ -421,14 +437,14 @@ def _places_of_ties(order, keys):
     return np.flatnonzero(is_tied)
 
 
-def _cells(scores, input, sign=1):
-    """Return which cells of width 2^-20 the rows' log-probabilities (n, K) lie in, or
-    the log-odds of two classes (n, 1), as floats.
+def _rounded_logarithms(scores, input, sign=1):
+    """Return the log-probabilities of rows (n, K), or the log-odds of two classes (n,
+    1), rounded down to numbers of intervals of width 2^-20, as floats.
 
     A logarithm computed in several ways differs in the last digits, but nearly always
-    has the same cell. Edges are shifted, so that none lies at a round number, as many
-    scores do. Where the event is the frequent label, a `sign` of -1 turns the log-odds
-    round: folds do not depend on which label is the event.
+    lies in the same interval. Edges are shifted, so that none lies at a round number,
+    as many scores do. Where the event is the frequent label, a `sign` of -1 turns the
+    log-odds round: folds do not depend on which label is the event.
     """
     limit = -np.log(PROBABILITY_CLIP)
     if scores.shape[1] <= 2:
@@ -440,8 +456,10 @@ def _cells(scores, input, sign=1):
     return np.floor(np.clip(values, -limit, limit) / _CELL + _EDGE)
 
 
-def _logit_cells(logits):
-    """Return the cells of `_cells` for logits (n, K) that are a tensor."""
+def _rounded_logits(logits):
+    """Return the log-probabilities of logits (n, K), a tensor, rounded down to numbers
+    of intervals of width 2^-20, as `_rounded_logarithms` does for NumPy.
+    """
     xp = namespace_of(logits)
     logits = cast(logits, widest_dtype(logits))
     values = logits - log_sum_exp(logits, axis=1)[:, None]

@@ -44,8 +44,8 @@ class Gain(NamedTuple):
     spread: Spread
 
     def interval(self, confidence_level, *, loss="log", after="", before=""):
-        """Return the gain with its limits, as an `IntervalEstimate`; see
-        `gain_estimate`.
+        """Return the gain with its limits, as an `IntervalEstimate` that says whether
+        recalibrating, or `after` instead of `before`, reduces the `loss`.
         """
         width, reason = 0.0, ""
         if self != NO_GAIN:
@@ -192,8 +192,9 @@ def _variance_by_row(xp, probability, gains):
 
 
 def _expected_on_device(before, after, loss, factor):
-    """Return the sum of the variances of the rows times `factor` (n,), for
-    `DeviceScores` before and after.
+    """Return the sum over rows of `factor` (n,) times the variance of the row's gain in
+    loss, if labels are drawn with the probabilities `before`; `before` and `after` are
+    `DeviceScores` (n, K).
     """
     xp = before.xp
     total = 0.0

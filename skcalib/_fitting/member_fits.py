@@ -111,11 +111,13 @@ class StackFits:
         `index` is the number of the fold, `numbers` are positions in the list of
         members. With `starts_near` the optimisers start at the parameters of the
         members in `fitted`, those fitted to all rows, and the parameters that these
-        chose, such as an alpha, are not chosen again.
+        chose, such as an alpha, are not chosen again: such fits serve for the
+        forecasts of the fold's test rows, and leave out all else.
         """
         scores, codes, _ = self.rows
         fold = self.folds[index]
-        if np.ptp(codes[fold.train]) == 0:  # of one class alone nothing is learned
+        if np.ptp(codes[fold.train]) == 0:
+            # From rows of one class nothing is learned: scores stay unchanged.
             unfitted = [clone(self.unchanged) for _ in numbers]
         elif starts_near:
             unfitted = [with_choices(self.members[k], self.fitted[k]) for k in numbers]
@@ -168,8 +170,9 @@ class StackFits:
         return fitted
 
     def _shortcuts(self, member, start, previous, only_forecasts):
-        """Return the `Shortcuts` of a member. `start` and `previous` (fitted to the
-        same rows) count only if they are of the member's class.
+        """Return the `Shortcuts` of a member, what its fit takes from others. `start`,
+        a fit to similar rows, and `previous`, a fit to the same rows, are left out if
+        they are of another class.
         """
         if type(start) is not type(member):
             start = None
@@ -213,9 +216,9 @@ def forecast(member, scores):
 
 
 def member_node(member, scores):
-    """Return the node of a fitted member's probabilities, that of the second class for
-    two classes, for a node `scores`: by its map, or by a function of Python for a
-    member that has none.
+    """Return the node, a part of a map, that computes a fitted member's probabilities
+    from the node `scores`; of two classes, that of the second. It is the member's own
+    map, or a function of Python for a member that has none.
     """
     try:
         return part_map(member, scores)

@@ -180,6 +180,7 @@ def fit_path(problem, penalties):
     has_few_classes = n_classes <= _MOST_CLASSES_LEFT_OUT_ROW_BY_ROW
     if has_few_classes and problem.is_impossible is None:
         best, parameters = _best_fit(problem, penalties, problem.leave_one_out_loss)
+        # The fits of the choice may have been rougher than a fit has to be.
         if _tolerance_of_choice(problem) > TOLERANCE:
             parameters = problem.fit(penalties[best], parameters)
         return best, parameters
@@ -240,8 +241,9 @@ def _fit_path_on_sample(problem, penalties):
 
 
 def _best_fit(problem, penalties, loss_of):
-    """Return the index of the best ridge and the parameters fitted with it, up to what
-    the choice needs. ``loss_of(parameters, penalty)`` is the loss on left-out rows.
+    """Return the index of the best of several ridges, and the parameters fitted with
+    it, no more precisely than the choice needs. ``loss_of(parameters, penalty)`` is the
+    loss on left-out rows.
     """
     tolerance = _tolerance_of_choice(problem)
     choice = RidgeChoice()

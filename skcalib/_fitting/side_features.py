@@ -59,10 +59,10 @@ class SideFeatures(NamedTuple):
         penalty = np.zeros(n_own) if penalty is None else penalty
         lower = np.full(n_own, -np.inf) if lower is None else lower
         rows = (targets, sample_weight)
-        # 1. The fit without the standardised features.
-        own = {"centre": centre, "penalty": penalty}
-        coef = fit_logistic(features, *rows, lower=lower, **own)
-        loss, hessian = logistic_loss(features, *rows, coef, **own)
+        # 1. The fit without the standardised features, with the caller's own ridge.
+        own_ridge = {"centre": centre, "penalty": penalty}
+        coef = fit_logistic(features, *rows, lower=lower, **own_ridge)
+        loss, hessian = logistic_loss(features, *rows, coef, **own_ridge)
         chosen = (coef, np.zeros(n_side), np.inf)
         least = negative_evidence(loss, hessian, 0, np.inf)
 

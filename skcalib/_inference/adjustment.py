@@ -63,8 +63,9 @@ def adjusted_pvalues(pvalues, distributions):
 
 
 def _probability(distribution, pvalues):
-    """Return the probability of a p-value at most as large as each of `pvalues`.
-    `distribution` is a result of `pvalue_distribution`, or None for a uniform p-value.
+    """Return the probability of a p-value at most as large as each of `pvalues` (m,).
+    `distribution` holds the possible p-values, increasing, and their cumulative
+    probabilities; None for a uniform p-value.
     """
     if distribution is None:
         return np.minimum(pvalues, 1.0)

@@ -67,8 +67,8 @@ def rows_bias_test(
         reason = too_few_units(weight, importance) or label_weights.reason(labels)
         if reason:
             return no_limits, reason
-        if label_weights.form == "constant":
-            weight = np.ones(len(scores))  # each row counts once
+        if label_weights.form == "constant":  # equal weights: each row counts once
+            weight = np.ones(len(scores))
             importance = False
             total = weight.sum()
         elif not label_weights.is_known:

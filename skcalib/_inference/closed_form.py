@@ -181,8 +181,9 @@ def _has_importance(task):
 
 
 def _cumulative(task):
-    """Return the cumulative sums of w (y - s) over increasing scores, and the standard
-    deviation of the last, both over the total weight.
+    """Return the cumulative sums of w (y - s) over the distinct scores of a task,
+    increasing, and the standard deviation of the last if the scores are calibrated,
+    both divided by the total weight.
     """
     sums, deviation = cumulative_differences(task.cells())
     if not _has_importance(task):

@@ -139,8 +139,9 @@ class ClusterCellDraws:
         return ndtr((threshold[:, None] - np.sqrt(r) * points) / scale)
 
     def _noise_given_z(self, threshold):
-        """Return the variances (m,) of event frequencies given the drawn z, and a root
-        (m, m) of their correlation matrix.
+        """Return the variances (m,) of the cells' event frequencies if the deviates z
+        of the drawn clusters are given, and a root (m, m) of their correlation matrix.
+        `threshold` (n_grades,) are the normal quantiles of the events' probabilities.
         """
         width = 2 * _FARTHEST_POINT / _POINTS
         points = -_FARTHEST_POINT + width * (np.arange(_POINTS) + 0.5)
@@ -244,8 +245,9 @@ def score_grades(scores, n_grades):
 
 
 def _grades(scores, cell, n_cells):
-    """Return the grade (n,) of each row, and the cell (n_grades,) of each grade: equal
-    parts of a cell by the ranks of its scores.
+    """Return the grade (n,) of each row, and the cell (n_grades,) of each grade. Grades
+    are equal parts of a cell by the ranks of its scores; `cell` (n,) is that of each
+    row.
     """
     per_cell = max(_GRADES // n_cells, 1)
     # Scores are at most 1, so that cells stay apart.

@@ -41,10 +41,13 @@ def drawn_by_cell(n_rows, n_columns, n_draws):
 
 
 def cluster_draws(cells, rows, deviation, cluster, n_draws, rng):
-    """Return what draws event frequencies of cells for rows in clusters: `ClusterDraws`
-    row by row, or for many rows with one column `ClusterCellDraws`.
+    """Return what draws event frequencies of cells (groups of rows with near scores)
+    whose rows are in clusters: `ClusterDraws` row by row, or for many rows with one
+    column `ClusterCellDraws`.
 
-    The parameters are those of `ClusterDraws`.
+    `cells` are m `Cells`, and `rows` their `RowsInCells`; `deviation` (m,) is the
+    observed event frequency minus score, `cluster` (n,) the code of each row's cluster;
+    `rng` draws `n_draws` times.
     """
     n_rows, n_columns = rows.cell.shape
     few_cells = len(cells.weight) <= _MOST_CELLS

@@ -181,9 +181,13 @@ class CountDraws:
             ``function(frequency, cells)`` returns one value for each cell, (..., m),
             for event frequencies (..., m) of the cells at these indices, or of all for
             a slice.
-        frequency, c
-            See ``__call__``.
+        frequency : ndarray of shape (m,)
+            Event probability of each cell under the hypothesis.
+        c : float or ndarray of shape (m,), default=0
+            Share of the excess variance of the observed residuals that the drawn
+            numbers of events have; all of it from 1 on.
         """
+        # Each law, of some of the cells, turns random numbers into numbers of events.
         laws = self._laws(frequency, np.minimum(c, 1.0), lists_events=True)
         blocks = self._blocks()
         # 1. Cells that hardly ever have an event. Each function is tabulated for 0, 1,
@@ -217,14 +221,15 @@ class CountDraws:
         return np.concatenate(sums, axis=1)
 
     def _laws(self, frequency, share_of_excess, *, lists_events=False):
-        """Return the laws that turn random numbers into numbers of events, for event
-        probabilities (m,): one each for cells of one row, for those with many events
-        and non-events, and for the rest, as far as there are any.
+        """Return the laws (distributions) that turn random numbers into numbers of
+        events, for event probabilities (m,): one each for cells of one row, for those
+        with many events and non-events, and for the rest, as far as there are any.
 
-        `share_of_excess` (0 to 1) of the excess variance goes to the numbers of events.
-        With `lists_events`, cells that expect hardly any events have a law of their
-        own.
+        `share_of_excess` (0 to 1) is the share of the excess variance of the observed
+        residuals that the numbers of events have. With `lists_events`, cells that
+        expect hardly any events have a law of their own.
         """
+        # The share of the binomial variance that each number of events lacks.
         factor = 1 + share_of_excess * self.excess_variance
         missing = np.clip(1 - (1 - self.missing_variance) * factor, 0, 1)
         is_single = self.trials == 1
@@ -252,13 +257,16 @@ class CountDraws:
         return laws
 
     def _blocks_above(self, threshold):
-        """Return blocks that hold the random numbers above the threshold (m,) of their
-        cell: lists of these alone if they are few and all others would be made anew.
+        """Return blocks of draws that hold the random numbers above the threshold (m,)
+        of their cell. If these are few, and the blocks of all numbers are not stored,
+        they are lists of such numbers, which serve later calls as well.
         """
         if self._are_stored:
             return self._stored_blocks
         if self._listed is None or np.any(threshold < self._floor):
-            # P(no event) is about exp(-expected events).
+            # The lists go down to a floor below the threshold, for hypotheses with more
+            # events: P(no event) is about exp(-expected events), so that its square is
+            # that of twice as many.
             floor = np.minimum(self._floor, threshold**_MARGIN)
             if (1 - floor).sum() * self.n_draws > MOST_LISTED:
                 return self._blocks()

@@ -120,8 +120,9 @@ class QuietCounts(RareCounts):
         return len(self._cumulative)
 
     def no_event(self, n_cells):
-        """Return for each of all cells (n_cells,) the uniform number above which it has
-        an event: P(no event), or 2, which no number exceeds, for cells of other laws.
+        """Return for every cell (n_cells,) the threshold above which its uniform random
+        number means an event: P(no event) for the cells of this law, and 2, which no
+        uniform number exceeds, for cells that are drawn by other laws.
         """
         threshold = np.full(n_cells, 2.0)
         if self.most > 0:
@@ -140,10 +141,12 @@ class QuietCounts(RareCounts):
             The values of each function for 0, 1, ... events in each cell, less its
             value for none.
         threshold : ndarray of shape (n_cells,)
-            See `no_event`.
+            The uniform number above which each cell has an event: P(no event) for these
+            cells, 2 for all others.
         """
         # 1. The draws of cells with events.
         draw, cell, uniform = block.above(threshold)
+        # The number of a cell among those of this law; a slice stands for all cells.
         if not isinstance(self.cells, slice):
             position = np.zeros(len(threshold), dtype=np.intp)
             position[self.cells] = np.arange(len(self.cells))
@@ -220,14 +223,15 @@ def _rare_distribution(n, rare, missing):
 
 
 def count_masses(n, f, missing, n_counts):
-    """Return the probabilities (n_counts, m) of 0, 1, ... events in each of m cells, by
-    the law of `RareCounts` for any number of rows; that of a single row lacks no
-    variance.
+    """Return the probabilities (n_counts, m) of 0, 1, ... events in each of m cells: of
+    a binomial law, with a real number of trials, that has the mean n f and the variance
+    n f (1 - f) (1 - missing).
 
     Parameters
     ----------
     n, f, missing : ndarray of shape (m,)
-        See `RareCounts`.
+        Numbers of rows, event probabilities, and the shares of the binomial variance
+        that the numbers of events lack; of a single row, nothing lacks.
     n_counts : int
         More than the largest number of rows.
     """

@@ -14,6 +14,7 @@ def square_and_add(first, second):
     contains label noise that the interval excludes: the nearer limit then replaces it
     in the centre, so that the centre may differ from the difference of the estimates.
     """
+    # Each estimate, moved to its nearer limit if it lies outside of its interval.
     estimate, low, high = first
     other, other_low, other_high = second
     inner = min(max(estimate, low), high)

@@ -71,8 +71,8 @@ class SmallProblems(NamedTuple):
         )
 
     def limits(self, tail):
-        """Return the p-th powers of the lower and of the upper limits, (2, n_problems),
-        each wrong with probability `tail`.
+        """Return the p-th powers of the lower and of the upper limits of the errors,
+        (2, n_problems), each wrong with probability `tail`.
         """
         starts = np.cumsum(self.sizes) - self.sizes
         rows = rows_of(self.cells)
@@ -105,16 +105,19 @@ class SmallProblems(NamedTuple):
 
 
 def has_few_outcomes(hypotheses):
-    """Return whether the limits of `Hypotheses` are summed over outcomes: those of a
-    binned error of one sample with independent rows.
+    """Return whether the limits of `Hypotheses` can be summed over all outcomes, the
+    combinations of the numbers of events in the bins: those of a binned error of one
+    sample with independent rows, if there are few.
     """
     draw = hypotheses.draw
     if not isinstance(draw, CountDraws) or not draw.is_independent:
         return False
+    # The p-th power of the error must be a sum over the bins.
     if hypotheses.power is None or not can_be_joined([hypotheses.power]):
         return False
     rows = rows_of(hypotheses.cells)
-    return bool(n_outcomes(rows, np.array([len(rows)]))[0] <= MOST_OUTCOMES)
+    (outcomes,) = n_outcomes(rows, np.array([len(rows)]))
+    return bool(outcomes <= MOST_OUTCOMES)
 
 
 def rows_of(cells):
@@ -124,8 +127,9 @@ def rows_of(cells):
 
 
 def n_outcomes(rows, sizes):
-    """Return how many outcomes each problem has (n_problems,), from the numbers of rows
-    of all bins (m,) and the number of bins of each problem, `sizes` (n_problems,). It
+    """Return how many outcomes each problem has (n_problems,), the combinations of the
+    numbers of events in its bins: the product of rows + 1. `rows` (m,) are the numbers
+    of rows of all bins, `sizes` (n_problems,) the numbers of bins of the problems. It
     is MOST_OUTCOMES + 1 if there are more, or if a bin has too many rows.
     """
     starts = np.cumsum(sizes) - sizes
@@ -223,8 +227,9 @@ class _Batch:
         self._null_far = np.minimum(self._null_small[others], null_far)
 
     def _sums_of_outcomes(self, terms):
-        """Return the sums of one of the terms (k, size, n) of each bin, for all
-        outcomes: (k_1, ..., k_size, n).
+        """Return for every outcome, the numbers of events (k_1, ..., k_size) in the
+        bins of a problem, the sum of the terms that these numbers have: (k_1, ...,
+        k_size, n). `terms` (k, size, n) holds one for each number of each bin.
         """
         sums = terms[: self._laws.n_counts[0], 0]
         for j, n_counts in enumerate(self._laws.n_counts[1:], start=1):
@@ -232,7 +237,9 @@ class _Batch:
         return sums
 
     def limits(self):
-        """Return the p-th powers of the lower and of the upper limits, (2, n)."""
+        """Return the p-th powers of the lower and of the upper limits of the error, (2,
+        n). A lower limit is 0 unless calibration is rejected.
+        """
         n = len(self._pvalue)
         low = np.zeros(n)
         rejected = np.flatnonzero(self._is_rejected)
@@ -462,7 +469,9 @@ class _Outcomes:
 
     @classmethod
     def of(cls, is_in_set):
-        """Return the set of the outcomes that are True (k_1, ..., k_size, n)."""
+        """Return the set of the outcomes at which a mask (k_1, ..., k_size, n) is
+        True.
+        """
         n_counts, width = is_in_set.shape[-2:]
         # 1. Whether a run of the last count begins or has ended at 0, ..., n_counts.
         is_end = np.empty((*is_in_set.shape[:-2], n_counts + 1, width), dtype=bool)

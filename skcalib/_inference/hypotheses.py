@@ -103,20 +103,22 @@ def error_hypotheses(error, data, resampling):
     groups, group_weights, cluster = _split_by_group(
         error.groups, data, resampling.cluster
     )
+    # How the p-th powers of the errors of several classes become one number.
     classes = ClassPowers.of(data, error)
-    # Whether the counts of cells depend on each other, by clusters or within a row.
+    # How many cells a problem has at most. Counts of cells that depend on each other,
+    # by clusters or within a row, are kept for all cells at once.
     is_dependent = cluster is not None or _labels_depend(error, data, classes)
     most_cells = _MOST_CELLS
     if is_dependent:
-        # Dependent counts are kept for all cells at once.
         affordable = _MOST_COUNTS // (resampling.n_draws * classes.n_tasks)
         most_cells = min(max(affordable, _FEWEST_CELLS), _MOST_CELLS)
     if cluster is not None and drawn_by_cell(
         len(cluster), classes.n_tasks, resampling.n_draws
     ):
         most_cells = min(_MOST_CLUSTER_CELLS, len(cluster) // _ROWS_OF_CLUSTER_CELL)
-    # 1. The binary problems, group by group and in each group class by class, and the
-    # error of each as a function of the event frequencies of its cells.
+    # 1. The binary problems, group by group and in each group class by class. `powers`
+    # are the p-th powers of their errors, as functions of the event frequencies of
+    # their cells; `joined` is the whole error as a function of those of all cells.
     tasks = []
     for group in groups:
         tasks.extend(binary_tasks(group, error.reduction(data), pooled=True))
@@ -129,9 +131,10 @@ def error_hypotheses(error, data, resampling):
     label_deviation = None
     if data.is_multilabel and is_dependent:
         # How the labels of a row depend on each other is estimated from their residuals
-        # about score + observed deviation.
+        # about score + observed deviation. Chance shifts many cells of such labels
+        # together: two more directions shift all cells alike.
         label_deviation = observed_deviation
-        directions += _common_shifts(powers)  # besides those of single cells
+        directions += _common_shifts(powers)
     # 3. The draws of the event frequencies.
     label_weights = tasks[0].label_weights
     if label_weights is not None:
@@ -463,9 +466,11 @@ class _ProblemRows(NamedTuple):
 
 
 def _directions(powers, cells):
-    """Return the directions of the search for an interval: deviations d (m,), so that f
-    = s + c d for c >= 0, the observed one first. Several are tried, since the upper
-    limit depends on how deviations are spread over the cells, which is unknown.
+    """Return the directions of the search for an interval, a list: deviations d (m,),
+    so that the event frequencies of the cells are f = s + c d for c >= 0. The observed
+    one is first. Several are tried, since the upper limit depends on how deviations are
+    spread over the cells, which is unknown. `powers` are the `ErrorPower` of each
+    problem.
     """
     if not powers[0].is_binned:
         return _directions_of_scores(powers, cells)
@@ -499,8 +504,12 @@ def directions_of_samples(cells, sizes, is_sum_of_squares):
 
 
 def _spread_directions(cells, deviation, sizes, is_sum_of_squares):
-    """Return directions that are more and less evenly spread than deviations (m,), and
-    these first. The other arguments are those of `directions_of_samples`.
+    """Return a list of deviations (m,) of the event frequencies of bins: the given
+    ones, then others that are more and less evenly spread over the bins.
+
+    `cells` are the m bins of several problems, of which each has `sizes` (n_problems,)
+    bins. `is_sum_of_squares` says that the error depends on the sum of the squared
+    deviations alone.
     """
     if is_sum_of_squares:
         # The error depends on the sum of squared deviations alone, and so not on how

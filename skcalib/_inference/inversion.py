@@ -57,8 +57,8 @@ def limits_of_each(many, tail):
 
 
 def _limits_of_group(group, tail):
-    """Return a list with the (lower, upper) limits for each of several
-    `Hypotheses`.
+    """Return a list with the (lower, upper) limits for each of several `Hypotheses`,
+    each limit wrong with probability `tail`.
     """
     with_few_outcomes = []
     others = []
@@ -148,7 +148,9 @@ class JoinedHypotheses:
 
     @staticmethod
     def can_join(group):
-        """Return whether all have a binned error, and draws that are one block."""
+        """Return whether the draws of several `Hypotheses` can be made together: all
+        have a binned error, and draws that memory holds in one block.
+        """
         for hypotheses in group:
             draw = hypotheses.draw
             if not (isinstance(draw, CountDraws) and draw.is_one_block):
@@ -157,7 +159,9 @@ class JoinedHypotheses:
         return None not in powers and can_be_joined(powers)
 
     def drawn(self, requests):
-        """Return the `Drawn` of the requests of some members, by their positions."""
+        """Return a dict of the `Drawn` (statistics, and distances from the scores) of
+        some members, for a dict of `DrawRequest`; both have their positions as keys.
+        """
         # All members are drawn together. Those whose search has ended have c = 0, so
         # that their direction does not matter.
         directions = []

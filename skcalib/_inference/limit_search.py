@@ -168,9 +168,9 @@ class _DirectionSearch:
             share = min(share_of_draws(is_as_small), share_of_draws(is_as_far))
             return -self._excess_over_tail(share)
 
-        # A c whose shortfall is not negative lies beyond the limit. If its error is
-        # at most the known one, that of the limit is, too, and need not be searched.
-        # This saves half of the draws.
+        # If the shortfall is not negative at the c of the other direction, the limit
+        # lies at a smaller c. Where the error there is at most the known limit, that of
+        # the limit is, too, and need not be searched: this saves half of the draws.
         if self._error(c_of_other_side) <= known_high:
             shortfall_there = yield from shortfall(c_of_other_side)
             if shortfall_there >= 0:

@@ -225,8 +225,9 @@ def event_ratio_limits(
 
 
 def _equal_scores_tests(score, n_rows, events, confidence_level):
-    """Return the `BiasTest` (m,) of `events` among `n_rows` rows that all have one
-    score: the exact binomial tests and the limits of Clopper and Pearson.
+    """Return the `BiasTest`, arrays (m,), of m problems whose rows all have one score:
+    `events` among `n_rows` rows, (m,) each. It holds the exact binomial tests, and
+    Clopper and Pearson's limits.
 
     If the numbers, which may be sums of weights, are not integers, if there are many
     rows, or if all or no rows have events, `_ShiftTests` does the same test.
@@ -272,7 +273,8 @@ class _ShiftTests:
     """
 
     def __init__(self, rows, events, stretch):
-        # Where all rows, or all but one, have events, the non-events are counted.
+        # Where all rows, or all but one, have events, the non-events are counted: of
+        # few events the formulas are exact.
         rows, events, self._is_mirrored = mirrored(rows, events)
         # Problems without events have formulas of their own.
         self._has_no_event = events <= rows.total * ROUNDING

@@ -50,6 +50,8 @@ class SampledLabelDraws:
         n_rows = len(self._cell)
         shift = frequency - self._cells.mean_score
         probability = np.clip(self._scores + shift[self._cell], 0, 1)
+        # The probability of an event in the sample, where labels are weighted, and the
+        # weight of each row with and without an event.
         in_sample, with_event, without_event = self._label_weights.event_probability(
             probability, self._labels
         )

@@ -208,6 +208,7 @@ def _kaplan_meier(times, is_event, horizon, where=""):
 
     `where` names the samples in an error.
     """
+    # If the last of all was censored, the estimate says nothing of later times.
     last = times.max()
     if last <= horizon and not is_event[times == last].all():
         raise ValueError(
@@ -217,6 +218,7 @@ def _kaplan_meier(times, is_event, horizon, where=""):
     censoring_times, n_censored = np.unique(times[~is_event], return_counts=True)
     # Samples with an event at a time of censoring are not at risk of the latter.
     n_later = len(times) - np.searchsorted(np.sort(times), censoring_times, "right")
+    # The probability of not being censored after the first 0, 1, ... censoring times.
     remaining = np.cumprod(1 - n_censored / (n_later + n_censored))
     remaining = np.concatenate(([1.0], remaining))
     before = remaining[np.searchsorted(censoring_times, times, "left")]

@@ -61,6 +61,7 @@ def encode_labels(y, n_columns, classes, *, name, classes_name, column_numbers=F
         )
         are_some_absent = len(classes) < n_columns
         if column_numbers and n_columns > 2 and are_some_absent and is_number:
+            # labels that are the column indices
             return np.arange(n_columns), classes[codes].astype(np.intp)
     else:
         classes = check_classes(classes, n_classes, classes_name)
@@ -163,12 +164,12 @@ def refuse_look_alikes(labels, counts, name, labels_name=None):
     them. `counts` are the numbers of their rows, `name` that of the labels, and
     `labels_name` the user's argument that could name both, or None.
     """
-    first_of = {}
+    first_of = {}  # the position of the first label of each spelling
     for k, label in enumerate(labels):
         if not isinstance(label, str):
             continue
         same = first_of.setdefault(label.strip().casefold(), k)
-        if same == k:
+        if same == k:  # no label before it is written alike
             continue
         cure = ""
         column = name if name.isidentifier() else "column"
@@ -206,7 +207,8 @@ def _too_many_labels(classes, codes, n_columns, pos_label, name):
         f" {with_counts(labels, counts)}. Pass one column per class"
     )
     if n_columns <= 2:
-        # The event and the most frequent other label; -1 often marks rows without one.
+        # The two classes are taken to be the event (`pos_label`) and the most frequent
+        # other label; -1, which often marks rows without a label, comes last.
         order = np.argsort(-np.asarray(counts), kind="stable")
         likely = sorted(order.tolist(), key=lambda k: labels[k] == -1)
         if pos_label in labels:
@@ -237,7 +239,7 @@ def zero_one(y):
     positive = np.empty(len(y), dtype=bool)
     for rows in row_blocks(len(y)):
         block = y[rows]
-        is_one = np.equal(block, 1, out=positive[rows])  # a view
+        is_one = np.equal(block, 1, out=positive[rows])  # writes into `positive`
         # As unsigned integers, negative numbers are large.
         if y.dtype.kind != "f":
             has_other = block.view(f"u{block.itemsize}").max() > 1
@@ -289,7 +291,9 @@ def check_classes(classes, n_classes, name):
 
 
 def _order_hint(classes, sorted_classes, codes, name):
-    """Return what to do about labels of columns that are not sorted, or not unique."""
+    """Return what the user can do about labels of columns, `classes`, that are not
+    sorted, or not unique; `codes` are their positions in `sorted_classes`.
+    """
     if len(sorted_classes) < len(classes):
         return "Name each label once."
     if missing_values(classes).any():
@@ -531,8 +535,12 @@ def in_class_order(scores, y, labels, *, name, y_name, labels_name, columns=None
 
 
 def named_classes(names, y, labels, *, name, y_name, labels_name):
-    """Return what `classes_of_names` does for the names of the columns of scores and
-    valid labels `y` (n,); the other arguments are those of `in_class_order`.
+    """Return the sorted classes that the names of columns of scores are, and the
+    position of each class among the columns; None if the names are no labels.
+
+    `y` (n,) are valid labels, and `labels` the user's labels of the columns or None.
+    `name`, `y_name` and `labels_name` are the user's arguments for scores and both
+    kinds of labels, for messages.
     """
     if labels is not None:
         return _named_as_given(names, labels, name, labels_name)
@@ -556,9 +564,10 @@ def in_order_of(scores, classes, *, name, classes_name):
     named = _named_as_given(names, classes, name, classes_name)
     if named is None:
         return scores
-    sorted_classes, order = named
+    sorted_classes, position = named
     # The classes of a classifier may have another order than the sorted one.
-    return reordered(scores, order[np.searchsorted(sorted_classes, classes)])
+    order = position[np.searchsorted(sorted_classes, classes)]
+    return reordered(scores, order)
 
 
 def in_fitted_order(estimator, X, columns=None):
@@ -623,6 +632,7 @@ def classes_of_names(names, labels, *, may_extend=False):
         texts = _without_affixes(texts, label_of)
         if texts is None:
             continue
+        # Names beyond the labels that occur, which may be labels without a row.
         further = [text for text in texts if text not in label_of]
         if further and is_numbering(names):
             return None  # says nothing about labels of which some do not occur
@@ -676,13 +686,14 @@ def _affixes(names, label):
     if not label:
         return pairs
     for name in names:
+        # each place at which the label stands in the name
         start = name.find(label)
         while start >= 0:
             prefix = name[:start]
             suffix = name[start + len(label) :]
-            longer = len(prefix) + len(suffix)
+            length = len(prefix) + len(suffix)
             if all(
-                len(other) > longer
+                len(other) > length
                 and other.startswith(prefix)
                 and other.endswith(suffix)
                 for other in names
@@ -724,6 +735,7 @@ def _names_that_are_labels(names, labels):
     """
     label_texts = {_loose_spelling(label) for label in labels.tolist()}
     texts = [_loose_spelling(name) for name in names]
+    # Without such names, prefix and suffix are those by which most names are labels.
     most = [k for k, text in enumerate(texts) if text in label_texts]
     if not most and len(names) <= _MOST_COMPARED:
         for label in label_texts:
@@ -764,8 +776,9 @@ def _warn_of_some_labels(names, labels, name):
 
 
 def _named_as_given(names, labels, name, labels_name):
-    """Return what `classes_of_names` does for labels that are known; raise a ValueError
-    if the names are other labels.
+    """Return the sorted classes that names of columns are, and the position of each
+    among the columns, if they are the user's `labels`; None if they are no labels.
+    Raise a ValueError if they are other labels.
     """
     labels = plain_labels(np.asarray(labels))
     if labels.ndim != 1 or len(labels) != len(names):

@@ -204,7 +204,7 @@ def _check_columns(response, model, labels, response_method, is_logit):
 
 def _check_columns_are_classes(scores, model, X, labels):
     """Raise if the largest column of a decision function, `scores` (n, n_classes), is
-    often not that of the predicted class.
+    often not that of the class that the `model` predicts for X.
 
     Columns may compare pairs of classes; with three classes there are three pairs.
     """
@@ -217,9 +217,9 @@ def _check_columns_are_classes(scores, model, X, labels):
     n_rows, n_columns = scores.shape
     place = like(scores, np.arange(n_rows) * n_columns + position)
     predicted_score = xp.take(xp.reshape(scores, (-1,)), place, axis=0)
-    is_off, _ = as_array(predicted_score < xp.max(scores, axis=1))
+    is_smaller, _ = as_array(predicted_score < xp.max(scores, axis=1))
     is_unknown = labels[position] != predicted
-    n_off = int(np.count_nonzero(is_off | is_unknown))
+    n_off = int(np.count_nonzero(is_smaller | is_unknown))
     if n_off > _ROWS_OFF_BY_CHANCE + _LARGEST_SHARE_OFF * n_rows:
         raise ValueError(
             f"In {n_off} of {n_rows} rows, the largest value of decision_function of"

@@ -200,8 +200,8 @@ def plain_column(column, *, name):
 
 
 def _of_own_type(values, missing):
-    """Return an array of objects as numbers if all that are not missing are numbers,
-    and exactly representable; else unchanged.
+    """Return an array of objects (n,) as an array of numbers, 0 where `missing` (n,) is
+    True, if all others are numbers that one type holds exactly; else unchanged.
     """
     present = values[~missing]
     are_numbers = all(

@@ -56,10 +56,10 @@ def _are_logits(xp, logits):
     one.
     """
     # The largest of a row is NaN if there is a NaN, and -inf if no class is possible.
-    of_row = xp.max(logits, axis=1)
-    is_valid = xp.all(xp.isfinite(of_row))
-    if float(xp.finfo(logits.dtype).max) > MAX_MAGNITUDE:
-        is_valid = is_valid & xp.all(of_row <= MAX_MAGNITUDE)
+    largest = xp.max(logits, axis=1)
+    is_valid = xp.all(xp.isfinite(largest))
+    if float(xp.finfo(logits.dtype).max) > MAX_MAGNITUDE:  # not in single precision
+        is_valid = is_valid & xp.all(largest <= MAX_MAGNITUDE)
         is_valid = is_valid & xp.all((logits >= -MAX_MAGNITUDE) | xp.isinf(logits))
     return bool(is_valid)
 
@@ -90,7 +90,8 @@ class DeviceScores:
         self._positions = None  # of the chosen rows, None for all
         self._divisor = None  # of all rows (n,): see `take_limits`
         self._clips = False  # whether some scores are outside [0, 1] by rounding
-        self._of_labels = (None, None)  # columns, and the scores that were copied
+        # the columns that `of_labels` was last called with, and what it returned
+        self._last_of_labels = (None, None)
         bits = xp.finfo(values.dtype).bits
         self.dtype = np.dtype(np.float64 if bits == 64 else np.float32)
         self._dtype = xp.float64 if bits == 64 else xp.float32
@@ -178,8 +179,9 @@ class DeviceScores:
 
     @property
     def blocks_to_add(self):
-        """The same in blocks whose columns can be added up in `sum_dtype`: few rows on
-        a device without double precision.
+        """Pairs of a slice of rows and the tensor (m, K) of their scores, in blocks
+        whose columns can be added up in `sum_dtype`: few rows on a device without
+        double precision.
         """
         most = None
         if self.sum_dtype != self.xp.float64:
@@ -240,10 +242,11 @@ class DeviceScores:
         if not rows_sum_to_one:
             return True
         total = totals[0] if len(totals) == 1 else xp.concat(totals)
-        off = xp.abs(total - 1)
-        worst = float(xp.max(off))
+        difference = xp.abs(total - 1)
+        worst = float(xp.max(difference))
         if worst > untouched:
-            self._divisor = xp.where(off <= untouched, xp.ones_like(total), total)
+            is_near = difference <= untouched
+            self._divisor = xp.where(is_near, xp.ones_like(total), total)
         return worst <= refused
 
     def per_row(self, reduce, dtype=np.float64):
@@ -276,19 +279,19 @@ class DeviceScores:
 
     def of_labels(self, codes):
         """Return the score of each row's label (n,), for its column `codes` (n,)."""
-        known_codes, known = self._of_labels
+        known_codes, known = self._last_of_labels
         if known_codes is not None and np.array_equal(known_codes, codes):
             return known
         xp = self.xp
 
         def chosen(block, rows):
+            """Return the scores (m,) of the labels of a slice of rows."""
             columns = np.asarray(codes[rows], dtype=np.int64)
-            return entries_of_columns(
-                xp, block, xp.asarray(columns, device=self.device)
-            )
+            columns = xp.asarray(columns, device=self.device)
+            return entries_of_columns(xp, block, columns)
 
         found = self.per_row(chosen, self.dtype)
-        self._of_labels = (codes, found)
+        self._last_of_labels = (codes, found)
         return found
 
     @cached_property
@@ -315,7 +318,9 @@ class DeviceScores:
 
     @cached_property
     def largest_brier(self):
-        """The largest Brier score that a row could have with another label."""
+        """The largest Brier score that a row could have with another label: the label
+        with the smallest probability, for which it is sum p^2 - 2 min p + 1.
+        """
         xp = self.xp
         largest = 0.0
         for _, block in self.blocks:
@@ -342,7 +347,8 @@ class DeviceLabels(DeviceScores):
         if getattr(y_true, "shape", None) != scores.shape:
             return None
         xp = scores.xp
-        if off_processor(y_true)[0] is not xp:
+        namespace, _ = off_processor(y_true)
+        if namespace is not xp:
             return None
         is_one = y_true
         if not xp.isdtype(y_true.dtype, "bool"):

@@ -197,8 +197,9 @@ def _refuse_infinity(known, is_missing):
 
 
 def _with_missing(names, codes, is_missing):
-    """Return names with one more for missing values, and the codes of all samples;
-    `codes` are those of the samples that are not missing.
+    """Return the names of groups (n_groups + 1,) with "missing" as the last, and the
+    position of each sample's group among them (n,). `is_missing` (n,) says which
+    samples have no value, and `codes` are the positions of the others.
     """
     if MISSING in names.tolist():
         raise ValueError(

@@ -153,16 +153,18 @@ def weight_of_event(weight, labels, scores):
 
     By a regression of the log-weights on the label and a cubic function of the
     log-odds. It says how heavy a row could be, not which variance weights have.
+    `weight`, boolean `labels` and `scores` are (n,).
     """
     seen = weight > 0
     z = log_odds(scores[seen])
     log_weight = np.log(weight[seen])
     design = np.column_stack((labels[seen], np.ones(len(z)), z, z**2, z**3))
     coefficients = np.linalg.lstsq(design, log_weight, rcond=None)[0]
+    label_coefficient = coefficients[0]
     largest_residual = np.abs(log_weight - design @ coefficients).max(initial=0.0)
-    if largest_residual >= abs(coefficients[0]) / 2:
-        return 1.0
-    return float(np.exp(coefficients[0]))
+    if largest_residual >= abs(label_coefficient) / 2:
+        return 1.0  # weights of both labels overlap
+    return float(np.exp(label_coefficient))
 
 
 def weight_of_each_label(labels, weight):
@@ -256,8 +258,9 @@ def label_weights(
 
 def _shows_both(known, labels, scores, is_used):
     """Return whether data sets like this one nearly always show what either label
-    weighs, by the number of the rarer one that scores (n,) promise. `known` are the
-    weights where `is_used` (n,).
+    weighs: whether the scores (n,) let expect enough of the rarer label, or enough were
+    seen. `is_used` (n,) says which rows have a positive weight, and `known` are the
+    `LabelWeights` of these.
     """
     labels = labels[is_used]
     scores = scores[is_used].astype(np.float64)
@@ -268,7 +271,10 @@ def _shows_both(known, labels, scores, is_used):
 
 
 def _declared(labels, weight, by_label, classes):
-    """Return the `LabelWeights` of a dict from label to weight."""
+    """Return the `LabelWeights` of a dict `by_label` from label to weight, a number or
+    an array (n,), checked against the `weight` (n,) of the samples with boolean
+    `labels` (n,). `classes` are the negative and the positive label.
+    """
     if labels.dtype.kind != "b" or labels.ndim != 1:
         raise ValueError(
             "weight_type={label: weight} is for two classes: with more, use"
@@ -327,8 +333,9 @@ def looks_like_counts(labels, weight):
 
 
 def sampled_labels(labels, weight):
-    """Return the weights (w0, w1) without and with the event if at least 20 rows have
-    one weight for each label; else None.
+    """Return the weights (w0, w1) without and with the event if there are at least 20
+    rows and all of one boolean label (n,) have the same weight; else None. The weights
+    (n,) then look as if one label had been sampled.
     """
     if labels is None or weight is None:
         return None

@@ -162,8 +162,8 @@ def _as_float(value):
 
 
 def hint_at_keywords(function: _Function, name=None, also=None) -> _Function:
-    """Return the function with an error for unknown keywords that says what to write
-    instead.
+    """Return a function that calls the given one, but raises for unknown keywords an
+    error that says what to write instead.
 
     `name` is how the error calls the function (by default its own name). `also` maps
     the parameters that belong to other methods, such as those of the constructor of a

@@ -187,7 +187,10 @@ def _usual_rows(y_true, y_proba):
 
 def _one_label_per_row(y_true, y_proba, multiclass, sample_weight, pos_label, labels):
     """Return the `ScoredLabels` of a metric's input with one label per row, rows of
-    weight zero included; the arguments are those of `check_scored_labels`.
+    weight zero included.
+
+    `y_true` (n,), `y_proba` (n,) or (n, K), `sample_weight`, `pos_label` and `labels`
+    (the labels of the columns) are as the user gave them, the last three perhaps None.
     """
     # 1. Arrays: scores that NumPy cannot read stay on their device.
     by_class = multiclass in ("marginal", "pooled")
@@ -214,7 +217,8 @@ def _one_label_per_row(y_true, y_proba, multiclass, sample_weight, pos_label, la
             labels, order = named
             scores = reordered(scores, order)
     predicted = confidence = None
-    if given_type is not None:
+    if given_type is not None:  # scores of NumPy
+        # the number of columns from which the predicted class is needed
         predict_from = 3 if multiclass == "auto" else 2
         if by_class:
             predict_from = np.inf

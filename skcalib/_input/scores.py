@@ -47,8 +47,9 @@ def only_zero_and_one(scores):
 
 
 def refuse_swapped(y, scores, *, name, scores_name):
-    """Raise if the labels look like probabilities and the scores like labels. The names
-    are those of the user's arguments, in the order in which `y` is second for "y".
+    """Raise if the labels `y` look like probabilities and the scores like labels. The
+    names are those of the user's arguments: labels that are called "y" come after the
+    scores, others before them.
     """
     if y.dtype.kind != "f" or not only_zero_and_one(scores):
         return
@@ -165,8 +166,12 @@ def checked_scores(
 
 
 def checked_probabilities(scores, given_type, *, name, rows_sum_to_one, predict_from):
-    """Return what `checked_scores` does for probabilities, from what `score_matrix`
-    returns.
+    """Return the checked probabilities (n, C), and the predicted column of each row and
+    its probability, (n,) each, or None with fewer than `predict_from` columns.
+
+    `scores` (n, C) are float32 or float64, and `given_type` names the type that they
+    had, which decides how much rounding is tolerated. `rows_sum_to_one` says whether
+    the sums of rows are checked, and `name` is the user's argument, for messages.
     """
     # Row sums that are farther than `refused` from 1 are an error, those within
     # `untouched` are left as they are, and rows between are divided by their sum.
@@ -419,10 +424,10 @@ def _normalize_rows(scores, total, name, refused, untouched):
     `untouched`, which is rounding, stays as it is. `total` is overwritten. `name` is
     that of the user's argument, for messages.
     """
-    off = np.abs(total - 1)
-    worst = off.max()
+    difference = np.abs(total - 1)
+    worst = difference.max()
     if worst > refused:
-        row = first_index(off > refused)[0]
+        row = first_index(difference > refused)[0]
         hint = "Normalise them, or convert logits with scipy.special.softmax first."
         if name == "X":
             hint = _LOGIT_HINT
@@ -438,7 +443,7 @@ def _normalize_rows(scores, total, name, refused, untouched):
     if worst > untouched:
         # A row within rounding stays as it is, so that a score on the edge of a bin
         # stays there.
-        total[off <= untouched] = 1
+        total[difference <= untouched] = 1
         total = total.astype(scores.dtype)
         if scores.shape[1] == 2:  # a column at a time takes a third of the time
             shares = np.empty_like(scores)

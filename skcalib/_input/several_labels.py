@@ -104,7 +104,9 @@ def check_several_labels(y_true, y_proba, *, multiclass, pos_label, labels):
 
 
 def positive_columns(y_proba, n_labels):
-    """Return the probabilities of the labels (n, L) for a list of arrays (n, 2)."""
+    """Return the probabilities (n, L) of `n_labels` labels, for a list with an array
+    (n, 2) for each: the probabilities that a row lacks the label, and that it has it.
+    """
     if len(y_proba) != n_labels:
         raise ValueError(
             f"y_proba is a list of {len(y_proba)} arrays, and y_true has"

@@ -64,8 +64,9 @@ def binomial_interval(
 
 
 def _clopper_pearson(positives, counts, miscoverage):
-    """Return the limits of Clopper and Pearson (1934): quantiles of beta laws. Every
-    kind of interval takes positives, counts and 1 less the coverage.
+    """Return the lower and the upper limits of Clopper and Pearson (1934), quantiles of
+    beta distributions, for `positives` among `counts` (n,). `miscoverage` is 1 less the
+    coverage.
     """
     negatives = counts - positives
     tail = miscoverage / 2.0
@@ -84,8 +85,9 @@ def _hoeffding(positives, counts, miscoverage):
 
 
 def _wilson(positives, counts, miscoverage):
-    """Return the limits of Wilson (1927): the proportions p for which |mean - p| is at
-    most z sqrt(p (1 - p) / n).
+    """Return the lower and the upper limits of Wilson (1927), for `positives` among
+    `counts` (n,): the ends of the proportions p for which |mean - p| is at most z
+    sqrt(p (1 - p) / n).
     """
     z = ndtri(1.0 - miscoverage / 2.0)
     centre = (positives + z**2 / 2.0) / (counts + z**2)

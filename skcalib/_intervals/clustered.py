@@ -99,8 +99,11 @@ def bin_design(labels, bins, n_bins, cluster, weight, importance):
 
 
 def _design_of_bin(events, cluster, weight, importance):
-    """Return the ratio, the degrees, the least effect and the reason of `ClusterDesign`
-    for the rows of one bin: their events 0 and 1, clusters and weights, (n,) each.
+    """Return what clusters mean for the event frequency of one bin: its variance over
+    that of independent rows, the degrees of freedom of this variance, the least design
+    effect, and why there is no interval, else "".
+
+    `events`, 0 or 1, `cluster` and `weight` are those of the rows in the bin, (n,).
     """
     codes = np.unique(cluster, return_inverse=True)[1]
     reason = too_few_units(weight, importance, codes)
@@ -161,7 +164,8 @@ def smooth_design(residual, cell, smoother, cluster, weight):
         return csr_array((values, (cluster, cell)), shape)
 
     # 1. A row of cell c has the weight a = smoother[j, c] / (weight of the cell) in
-    # value j. Sums over the rows of each cluster of a x residual, a and a^2: (G, m).
+    # value j. Sums over the rows of each cluster of a x residual, of a (`mass`) and of
+    # a^2 (`squares`): (G, m) each.
     sums = by_cluster(weight * residual / cell_weight[cell]) @ smoother.T
     mass = by_cluster(weight / cell_weight[cell]) @ smoother.T
     squares = by_cluster(weight / cell_weight[cell] ** 2) @ smoother.T**2

@@ -62,11 +62,13 @@ def effective_events(
         fewest = min(fewest, size)
     if cluster is None:
         return float(fewest)
+    # The variance of the sum of residuals, from the sums of clusters (n / (n - 1) for
+    # their estimated mean), over that of independent rows.
     sums = np.bincount(cluster, weight * residual)
-    independent = np.sum(row_square * residual**2)
-    if independent == 0:
+    independent_variance = np.sum(row_square * residual**2)
+    if independent_variance == 0:
         return float(fewest)
-    effect = sums @ sums * len(sums) / (len(sums) - 1) / independent
+    effect = sums @ sums * len(sums) / (len(sums) - 1) / independent_variance
     return float(fewest / (1 + dependence_factor * max(effect - 1, 0)))
 
 
@@ -104,7 +106,7 @@ def sums_of_drawn_labels(probability, values, copies, rng):
     if expected == 0:
         return sums
     cumulative = np.cumsum(mean_number)
-    at_once = max(int(1e7 / max(expected, 1)), 1)
+    at_once = max(int(1e7 / max(expected, 1)), 1)  # sums that memory holds together
     for start in range(0, n_draws, at_once):
         number = rng.poisson(expected, min(at_once, n_draws - start))
         draw = np.repeat(np.arange(len(number)), number)
@@ -150,6 +152,8 @@ def sums_given_number_of_events(probability, values, n_events, copies, rng):
     # rows are drawn until enough of them hold no row twice.
     if probability.max() <= _LIKELY:
         n_pairs = n_events * (n_events - 1) / 2
+        # About exp(-collisions) of the samples hold no row twice, where `collisions` is
+        # the expected number of pairs of equal rows.
         collisions = n_pairs * np.sum(share**2 / copies)
         n_samples = int(2 * _MOST_DRAWS * np.exp(collisions))
         rows = _rows_drawn(np.cumsum(share), n_samples * n_events, rng)
@@ -173,12 +177,13 @@ def sums_given_number_of_events(probability, values, n_events, copies, rng):
 
 
 def two_sided_pvalue(drawn, observed):
-    """Return the p-value of a sum among sums (n_draws,) drawn under the hypothesis, by
-    the distance from their mean.
+    """Return the p-value of an observed sum among sums (n_draws,) drawn under the
+    hypothesis: the share of all, the observed one included, that are as far from the
+    mean of the drawn ones.
     """
     mean = drawn.mean()
     distance = abs(observed - mean)
-    is_as_far = np.abs(drawn - mean) >= distance * (1 - 1e-9)
+    is_as_far = np.abs(drawn - mean) >= distance * (1 - 1e-9)  # but for rounding
     return float((1 + np.count_nonzero(is_as_far)) / (1 + len(drawn)))
 
 

@@ -93,11 +93,12 @@ class Influence:
         """Return the standard error of the estimate and its degrees of freedom, as a
         `Spread`.
 
-        The units are rows, or clusters of rows. Their influences are phi = `values`.
+        The independent units are rows, or clusters of rows; phi are the `values`, what
+        each row adds to the estimate.
         """
         values = np.asarray(self.values, dtype=np.float64)
         if np.abs(values).max(initial=0) < _ROUNDING:
-            values = np.zeros(len(values))
+            values = np.zeros(len(values))  # equal but for rounding
         weight = weights_or_ones(self.weight, len(values))
         reason = too_few_units(weight, self.importance, self.cluster)
         if reason:
@@ -175,6 +176,7 @@ class Influence:
         if independent_square == 0 and self.cluster is not None:
             return np.nan, _ALL_EQUAL
         if independent_square == 0:
+            # Equal values of independent rows: the effect of the weights alone (Kish).
             return float(weight @ weight / weight.sum()), ""
         error, degrees, reason = self.spread()
         effect = 0.0  # of clusters with the same sum
@@ -258,8 +260,8 @@ def tail_degrees(n_units, square, fourth):
 
 
 def too_few_units(weight, importance=False, cluster=None):
-    """Return why the units (rows, or clusters of rows) are too few, or too unequal in
-    weight, for an interval; else "".
+    """Return why the independent units (rows, or clusters of rows) are too few, or too
+    unequal in weight, for an interval; else "".
 
     Kish's number of equal units depends on weights alone, so that no label decides
     whether there is an interval. A weight (n,) counts rows unless `importance`;
@@ -334,7 +336,8 @@ def cluster_variance(sums, mass, squares, row_variance):
     mass = mass.reshape(len(mass), -1)
     squares = squares.reshape(len(mass), -1)
     # 1. The variance, by CR3.
-    variance = np.sum((sums / (1 - mass / mass.sum(axis=0))) ** 2, axis=0)
+    share_of_weight = mass / mass.sum(axis=0)
+    variance = np.sum((sums / (1 - share_of_weight)) ** 2, axis=0)
     # 2. The intraclass correlation rho, by moments: the expected sum of S_g^2 is s^2
     # (sum a_g + rho sum b_g), with s^2 = row_variance, a_g = squares and b_g = pairs.
     pairs = np.maximum(mass**2 - squares, 0)
@@ -363,8 +366,13 @@ def intraclass_design_effect(sums, mass, squares, row_variance):
 
     Parameters
     ----------
-    sums, mass, squares, row_variance
-        See `cluster_variance`.
+    sums : ndarray of shape (n_clusters, m)
+        Sums over the rows of each cluster of w phi, w the weight and phi the centred
+        value of a row in each of m estimates.
+    mass, squares : ndarray of shape (n_clusters,)
+        Sums of w and of w^2 over the rows of each cluster.
+    row_variance : ndarray of shape (m,)
+        Weighted mean of phi^2 over all rows.
 
     Returns
     -------
@@ -378,14 +386,17 @@ def intraclass_design_effect(sums, mass, squares, row_variance):
     of judges per subject.
     """
     total = mass.sum()
-    # The sum of squares about the means of the clusters, and what independent rows
-    # would have.
+    # The sum of w (phi - mean of the cluster)^2 is that of w phi^2 less S_g^2 / W_g of
+    # each cluster, S_g its sum and W_g its weight. Independent rows have S_g^2 =
+    # (sum of w^2) row_variance on average.
     within = row_variance * total - np.sum(sums**2 / mass[:, None], axis=0)
     expected_within = row_variance * (total - np.sum(squares / mass))
     correlation = np.zeros(sums.shape[1])
     # Clusters of one row each, but for rounding, show nothing within clusters.
     seen = expected_within > 1e-9 * row_variance * total
     correlation[seen] = np.clip(1 - within[seen] / expected_within[seen], 0, 1)
+    # The variances of the clusters' sums for this correlation, over the variance of a
+    # row; of independent rows they are `squares`.
     expected = _expected_variance(mass, squares, correlation)
     effect = expected.sum(axis=0) / squares.sum()
     return effect, _satterthwaite(expected)

@@ -54,7 +54,9 @@ def monotone_band(scores, labels, level):
     lengths = _block_lengths(len(scores))
     for length in lengths:
         starts = _block_starts(length, len(scores))
-        # Blocks end where scores change.
+        # Blocks are widened until they begin and end where scores change; those that
+        # are then equal count once. Block b holds the distinct scores begin[b] to
+        # end[b] - 1.
         begin = np.searchsorted(edges, starts, side="right") - 1
         end = np.searchsorted(edges, starts + length, side="left")
         blocks = np.unique(np.stack((begin, end), axis=1), axis=0)
@@ -68,15 +70,16 @@ def monotone_band(scores, labels, level):
         )
         np.maximum.at(low, end - 1, lower)
         np.minimum.at(high, begin, upper)
-    return (
-        distinct,
-        np.maximum.accumulate(low),
-        np.minimum.accumulate(high[::-1])[::-1],
-    )
+    # A lower limit holds for all larger scores, an upper one for all smaller scores.
+    low = np.maximum.accumulate(low)
+    high = np.minimum.accumulate(high[::-1])[::-1]
+    return distinct, low, high
 
 
 def _block_lengths(n_samples):
-    """Return the numbers of samples of the blocks, increasing; the last is all."""
+    """Return the lengths of blocks, increasing whole numbers of samples, of which each
+    is about the root of 2 times the last; the largest is all `n_samples`.
+    """
     shortest = max(_SHORTEST, np.log(n_samples), n_samples / _MOST_SHORT_BLOCKS)
     lengths = []
     length = min(shortest, n_samples)

@@ -40,7 +40,7 @@ def bracketed_root(function, low, high, *, ends=None, tolerance=1e-13):
     has_root = np.sign(at_a) != np.sign(at_b)
     # what is returned where the bracket holds no root
     nearer_end = np.where(np.abs(at_a) <= np.abs(at_b), a, b)
-    fraction = np.full(a.shape, 0.5)
+    fraction = np.full(a.shape, 0.5)  # the next step, as a fraction of the bracket
     root = np.where(has_root, a, nearer_end)
     sought = np.arange(len(a))  # positions of the functions whose roots are sought
     for _ in range(_MOST_STEPS):
@@ -67,6 +67,7 @@ def bracketed_root(function, low, high, *, ends=None, tolerance=1e-13):
             is_found |= np.abs(at_a) * distance_per_value < width
         if np.all(is_found):
             break
+        # If a quarter of the roots are found, the search goes on with the others.
         if hasattr(function, "at") and 4 * np.count_nonzero(is_found) > len(is_found):
             nearest = np.where(np.abs(at_a) <= np.abs(at_b), a, b)
             done = is_found & has_root
@@ -80,8 +81,7 @@ def bracketed_root(function, low, high, *, ends=None, tolerance=1e-13):
             )
         with np.errstate(all="ignore"):
             # Chandrupatla's condition that the inverse parabola through the three
-            # points rises or falls throughout. `fraction` is the next step as a
-            # fraction of the bracket.
+            # points rises or falls throughout.
             xi = (a - b) / (c - b)
             phi = (at_a - at_b) / (at_c - at_b)
             fits = (phi**2 < xi) & ((1 - phi) ** 2 < 1 - xi)

@@ -12,13 +12,13 @@ from skcalib._intervals.few_events import FEWEST_FOR_SPREAD, effective_events
 
 # With fewer degrees of freedom a few rows carry the variance.
 _FEWEST_DEGREES = 4.0
-# Where the scores promise more than this multiple of the standard error of the labels,
-# the rows that carry it have not shown their events.
-_LARGEST_PROMISE = 4.0
-# Up to there, the standard error is at least what the scores promise over this number:
-# an estimate that is smaller is small because its events are missing. It is the
-# smallest number (of 1, 1.25, ...) that leaves the median width as it is.
-_USUAL_PROMISE = 1.5
+# If the scores imply a standard error that is more than this multiple of the estimated
+# one, the rows that carry it have not shown their events.
+_LARGEST_RATIO = 4.0
+# Up to there, the standard error is at least the implied one over this number: an
+# estimate that is smaller is small because its events are missing. It is the smallest
+# number (of 1, 1.25, ...) that leaves the median width as it is.
+_USUAL_RATIO = 1.5
 # What a row leaves of the leverage 1, at least.
 _NO_REST = 1e-12
 # Events of clusters count by a design effect whose excess over 1 is larger than
@@ -61,8 +61,11 @@ class UnitSums(NamedTuple):
 
 
 def unit_sums(design, residual, curvature, unit):
-    """Return the `UnitSums` of a logistic regression with features (d, n): weighted
-    residuals and variances of the labels (n,), and the unit of each row (n,).
+    """Return the `UnitSums` of a logistic regression: the sums over the rows of each
+    independent unit, a row or a cluster, of score functions and information.
+
+    `design` (d, n) are the features; `residual` and `curvature` (n,) the weighted
+    residuals and variances of the labels; `unit` (n,) the code of each row's unit.
     """
     n_units = int(unit.max()) + 1
     n_features = len(design)
@@ -172,24 +175,26 @@ class LogisticRows:
 
     @property
     def row_variance_weight(self):
-        """What the variance of a row's label is multiplied by in that of a sum, (n,):
-        the squared weight, the product of the weights of both labels if they are known,
-        or the weight if it counts independent rows.
+        """What the variance of each row's label is multiplied by in the variance of the
+        weighted sum, (n,): the squared weight, the product of the weights of both
+        labels if they are known, or the weight if it counts independent rows.
         """
         if not self.importance:
             return self.weight
         if self.label_weights is None or not self.label_weights.is_known:
+            # The weight of the other label is estimated.
             ratio = weight_of_event(self.weight, self.labels, self.scores)
             return self.weight**2 * ratio ** np.where(self.labels, -1, 1)
         return self.weight * self.label_weights.other
 
     def sandwich(self):
-        """Return the `Sandwich`: HC3 for rows, CR3 for clusters.
+        """Return the `Sandwich` covariance of the coefficients, from each unit left out
+        in turn: HC3 if the units are rows, CR3 if they are clusters.
 
         A row of weight 50 among rows of weight 1 leaves few degrees of freedom. Weights
-        1 / s, s the probability of the event, leave none either where such events are
-        too rare to be seen. The estimated variance, which needs them, then looks as if
-        it had many, and is small beside the one that the scores promise.
+        1 / s, s the probability of the event, leave few as well, but the estimated
+        variance does not show it if such events are too rare to be seen: it is then
+        small beside the variance that the scores imply.
 
         References
         ----------
@@ -211,8 +216,9 @@ class LogisticRows:
         except np.linalg.LinAlgError:
             nothing = np.full((n_features, n_features), np.nan)
             return Sandwich(nothing, nothing[0], (_ONE_DECIDES,) * n_features)
-        # What the labels of each unit add to the variances, if they are independent
-        # and have the fitted probabilities, or the given ones.
+        # The variance that the labels of each unit add to a coefficient, if they are
+        # independent and have the given probabilities (`promised`), or the fitted ones
+        # (`expected`).
         label_weight = self.row_variance_weight * direction**2
         given_variance = self.scores * (1 - self.scores)
         degrees = np.full(n_features, n_units - 1.0)
@@ -223,11 +229,14 @@ class LogisticRows:
             expected = np.bincount(unit, label_weight[i] * fitted_variance)
             for variance in (promised, expected):
                 degrees[i] = min(degrees[i], satterthwaite(variance))
-            promise = np.inf  # of clusters in which all residuals cancel
+            # The standard error that the scores imply over the estimated one; infinite
+            # for clusters in which all residuals cancel.
+            error_ratio = np.inf
             if covariance[i, i] > 0:
-                promise = np.sqrt(promised.sum() / covariance[i, i])
-                widening[i] = max(promise / _USUAL_PROMISE, 1)
-            reasons.append(self._too_few_events() or _untrusted(degrees[i], promise))
+                error_ratio = np.sqrt(promised.sum() / covariance[i, i])
+                widening[i] = max(error_ratio / _USUAL_RATIO, 1)
+            reason = self._too_few_events() or _untrusted(degrees[i], error_ratio)
+            reasons.append(reason)
         covariance = covariance * np.outer(widening, widening)
         return Sandwich(covariance, degrees, tuple(reasons))
 
@@ -278,15 +287,15 @@ def too_few_degrees(degrees):
     )
 
 
-def _untrusted(degrees, promise):
+def _untrusted(degrees, error_ratio):
     """Return why a variance with these degrees of freedom is not reliable, else "";
-    `promise` is the standard error that the scores imply over the estimated one.
+    `error_ratio` is the standard error that the scores imply over the estimated one.
     """
     reason = too_few_degrees(degrees)
-    if not reason and promise > _LARGEST_PROMISE:
+    if not reason and error_ratio > _LARGEST_RATIO:
         reason = (
             "the standard error that the scores imply is more than"
-            f" {_LARGEST_PROMISE:g} times the observed one, which is based on"
+            f" {_LARGEST_RATIO:g} times the observed one, which is based on"
             " rows with hardly any events"
         )
     return reason

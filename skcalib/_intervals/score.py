@@ -56,10 +56,12 @@ def score_limits(counts, values, base, possible, z, *, cautious=False):
 
 
 def _limit(side, estimate, scale, z, cells, cautious):
-    """Return the lower (`side` = -1) or upper (1) limits (m,) of the estimates (m,):
-    where the score statistic reaches z (m,). `scale` (m,) is a typical distance of a
-    limit from its estimate; `cells` are the arrays counts, values, base and possible of
-    `score_limits`.
+    """Return the lower (`side` = -1) or upper (1) limits (m,) of ratios with the
+    estimates (m,): those at which the score statistic reaches z (m,).
+
+    `scale` (m,) is a typical distance of a limit from its estimate. `cells` are four
+    arrays (m, n_cells): numbers of rows, what a row adds to the numerator and to the
+    denominator, and whether rows can fall into the cell.
     """
     # A ratio is written as the fraction of the way from the estimate (0) to the
     # farthest possible ratio (1), so that one search from 0 to 1 finds all limits.
@@ -82,8 +84,8 @@ def _limit(side, estimate, scale, z, cells, cautious):
 
 
 def _reach(values, base, possible, estimate, side):
-    """Return how far the ratio can lie from the estimate (m,): up to the largest
-    (`side` 1) or smallest (-1) v / u of a possible cell.
+    """Return how far a ratio can lie from the estimate (m,): up to the largest (`side`
+    1) or smallest (-1) value over base of a possible cell; arrays are (m, n_cells).
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.where(base > 0, values / base, np.sign(values) * np.inf)
@@ -103,10 +105,12 @@ def _distance(fraction, scale, reach):
 
 
 def _score(theta, counts, values, base, possible, cautious=False):
-    """Return the score statistic (m,) of the hypotheses "the ratio is theta": the mean
-    of x = v - theta u over its standard deviation if its expectation is 0. With
-    `cautious` it is the root of the likelihood ratio statistic, where that is nearer to
-    0.
+    """Return the score statistic (m,) of the hypotheses "the ratio sum v / sum u is
+    theta": the mean of x = v - theta u over its standard deviation if its expectation
+    is 0. `counts` (m, n_cells) rows have the `values` v and the `base` u.
+
+    With `cautious` it is the root of the likelihood ratio statistic, where that is
+    nearer to 0.
     """
     x = np.where(possible, values - theta[:, None] * base, 0.0)
     n = counts.sum(axis=1)

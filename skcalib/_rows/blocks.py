@@ -25,6 +25,7 @@ def empty_in_place_of(array, dtype):
     """Return an array of the shape of another one for values that take its place: in a
     temporary file if it is read from one, because it may not fit in memory.
     """
+    # A view of an array in a file has it as its base.
     source = array
     while source is not None and not isinstance(source, np.memmap):
         source = getattr(source, "base", None)

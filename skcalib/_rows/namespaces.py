@@ -88,7 +88,7 @@ def side_by_side(xp, columns):
     if xp is not np or len(columns) > MANY_COLUMNS:
         return xp.concat(columns, axis=1)
     width = sum(column.shape[1] for column in columns)
-    joined = np.empty((len(columns[0]), width), order="F")
+    joined = np.empty((len(columns[0]), width), order="F")  # column by column in memory
     return np.concatenate(columns, axis=1, out=joined)
 
 
@@ -123,6 +123,7 @@ def row_sums(xp, values):
 
 def row_maxima(xp, values):
     """Return the largest value of each row of values (n, K), as (n, 1)."""
+    # NumPy compares few columns one after the other faster than within each row.
     if xp is np and values.shape[1] <= MANY_COLUMNS and len(values) > 1:
         largest = values[:, :1]
         for k in range(1, values.shape[1]):
@@ -137,6 +138,8 @@ def largest_columns(xp, values):
     """
     if xp is not np or values.shape[1] > MANY_COLUMNS or len(values) == 1:
         return xp.argmax(values, axis=1)
+    # NumPy compares few columns of many rows one after the other faster than `argmax`,
+    # which goes through each row.
     largest = values[:, 0]
     column = np.zeros(len(values), dtype=np.intp)
     for k in range(1, values.shape[1]):

@@ -77,9 +77,11 @@ def geometric_pool(forecasts, exponent=1.0):
 
 
 def _sum_of_log_odds(forecasts):
-    """Return the sums (n,) of the log-odds of the second of two classes over forecasts
-    (n, 2), with one logarithm for many.
+    """Return the sums (n,), over a list of forecasts (n, 2), of the log-odds of the
+    second of two classes.
     """
+    # The logarithm of a product of odds is taken once for 16 of them, a number whose
+    # product stays within the range of floats.
     total = np.zeros(len(forecasts[0]))
     for start in range(0, len(forecasts), _MOST_FACTORS):
         product = np.ones(len(total))

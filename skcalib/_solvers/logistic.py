@@ -135,8 +135,12 @@ def logistic_loss(
     features, targets, sample_weight, coef, *, centre, penalty, offset=None
 ):
     """Return the weighted log-loss plus ridge of a logistic regression at coefficients
-    (d,), and its Hessian (d, d). The arguments are those of `fit_logistic`; `features`
-    is a callable and `penalty` (d,).
+    (d,), and its Hessian (d, d).
+
+    ``features(rows)`` returns the features (d, n_rows) of a slice of rows; `targets`,
+    `sample_weight` and `offset`, which is added to the log-odds, are (n,), the last two
+    perhaps None. The ridge ``penalty @ (coef - centre)**2 / 2`` has `centre` and
+    `penalty` (d,).
     """
     ridge = np.diag(penalty)
     loss = _PenalisedLogLoss(features, targets, sample_weight, centre, ridge, offset)
@@ -364,7 +368,9 @@ def _starting_point(loss, lower):
 
 
 def _log_loss_minimum(loss, start, derivatives, lower, last_decrement=0.0):
-    """Return the coefficients of `_newton_minimum`.
+    """Return the coefficients (d,) of least loss above the bounds `lower` (d,), by
+    Newton steps from `start` (d,); `derivatives` are those of the loss there. Steps end
+    once about half of `last_decrement`, at most, can still be gained.
 
     If all probabilities are 0 or 1 up to rounding, the loss has no curvature, and a
     Newton step is too long for any line search. If the steps end at such coefficients,

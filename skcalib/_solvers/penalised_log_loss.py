@@ -109,8 +109,11 @@ class PenalisedLogLoss:
         self.own_preconditioner = None
 
     def _blocks_of_rows(self, features, codes, weight, is_impossible):
-        """Return a list with the `BlockLoss` of each block of rows; `weight` (n,) sums
-        to 1, and the other arguments are those of `fit_softmax_regression`.
+        """Return a list with the `BlockLoss` of each block of rows.
+
+        ``features(rows)`` returns the features of a slice of rows, `codes` (n,) are
+        the classes, and `weight` (n,) sums to 1; `is_impossible` (n, K), or None, says
+        which classes have no part in the softmax of their row.
         """
         n_rows = codes.shape[0]
         _, intercept = self.affine_map.unpacked(self.centre)

@@ -154,19 +154,24 @@ class _Likelihood:
         self._quadrature = np.polynomial.hermite_e.hermegauss(_N_NODES)
 
     def _values(self, shifts):
-        """Return f_j for shifts (..., n_clusters); see `_clusters`."""
+        """Return the log-likelihood of each cluster whose log-odds are shifted, for
+        shifts (..., n_clusters), by interpolation in the table.
+        """
         inside, distance, entry = self._places(shifts)
         outside = shifts - inside
         if outside.any():
-            return self._clusters(shifts)[0]
+            value, _, _ = self._clusters(shifts)
+            return value
+        # Horner's rule for the interpolating polynomials
         value = np.zeros(shifts.shape)
         for coefficients in self._coefficients:
             value = value * distance + coefficients.take(entry)
         return value
 
     def _clusters(self, shifts):
-        """Return f_j and its first and second derivative for shifts (..., n_clusters):
-        straight lines outside of the table.
+        """Return the log-likelihood of each cluster, and its first and second
+        derivative, at shifts (..., n_clusters) of its log-odds: straight lines outside
+        of the table.
         """
         inside, distance, entry = self._places(shifts)
         value = np.zeros(shifts.shape)
@@ -181,8 +186,9 @@ class _Likelihood:
         return value + slope * outside, slope, 2 * half_curvature * (outside == 0)
 
     def _places(self, shifts):
-        """Return shifts (..., n_clusters) moved into the table, their distances from
-        the start of their intervals, and the entries of these in `_coefficients`.
+        """Return shifts (..., n_clusters) moved into the range of the table, their
+        distances from the start of their interval of its grid, and the entries of this
+        interval in each line of `_coefficients`.
         """
         inside = np.maximum(shifts, self._grid[0])
         np.minimum(inside, self._grid[-1], out=inside)
@@ -196,8 +202,9 @@ class _Likelihood:
     def value(self, intercepts, taus):
         """Return the log-likelihoods (m,) at intercepts and taus (m,).
 
-        The integral over each deviation u = tau x is adaptive Gauss-Hermite quadrature:
-        its nodes stand around the x at which the integrand is largest.
+        That of a cluster is an integral over its deviation u = tau x, x standard
+        normal, by adaptive Gauss-Hermite quadrature: its nodes stand around the x at
+        which the integrand is largest.
         """
         start = np.repeat(intercepts[:, None], self.n_clusters, axis=1)
         tau = taus[:, None]
@@ -222,7 +229,7 @@ class _Likelihood:
         """
         mode = np.zeros(start.shape)
         # The slope of the log-integrand, tau f'(start + tau x) - x, falls in x.
-        slope = self._clusters(start)[1]
+        _, slope, _ = self._clusters(start)
         low = np.minimum(tau * slope, 0)
         high = np.maximum(tau * slope, 0)
         for _ in range(_N_NEWTON_STEPS):
@@ -236,13 +243,14 @@ class _Likelihood:
             mode = np.where(is_inside, proposed, (low + high) / 2)
             if np.array_equal(mode, last):  # no further step would move it
                 break
-        curvature = self._clusters(start + tau * mode)[2]
+        _, _, curvature = self._clusters(start + tau * mode)
         return mode, 1 - tau**2 * curvature
 
     def largest(self):
         """Return the intercept and the tau of the largest likelihood."""
 
         def loss(parameters):
+            """Return the log-likelihood with its sign changed; tau may be negative."""
             intercept, tau = parameters
             return -self.value_at(intercept, abs(tau))
 

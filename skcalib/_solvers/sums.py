@@ -123,8 +123,8 @@ def _compensated_sums(values):
         half = values.shape[1] // 2
         left, right = values[:, :half], values[:, half:]
         values = left + right
-        of_right = values - left
-        rounding = (left - (values - of_right)) + (right - of_right)
+        right_part = values - left  # what the rounded sum contains of `right`
+        rounding = (left - (values - right_part)) + (right - right_part)
         error = error[:, :half] + error[:, half:] + rounding
     total, _ = as_array(values[:, 0])
     lost, _ = as_array(error[:, 0])

@@ -346,8 +346,8 @@ def _two_class_derivatives(inverse, logits, codes):
 
 
 def fit_brier_temperature(logits, codes, sample_weight=None):
-    """Return the inverse temperature of least Brier score, which may have several
-    minima: see `_least_minimum`.
+    """Return the inverse temperature of least Brier score, the least of its minima, for
+    logits (n, K), classes `codes` (n,) and weights (n,) or None.
 
     Many rows of two classes are condensed first. The minimum found on these cells is
     then refined on all rows.

@@ -100,9 +100,10 @@ class BaseBinning(DescribedEstimator, DefaultObjects, BaseEstimator):
         )
 
     def _edges_of(self, scores, y=None, sample_weight=None, support=(0.0, 1.0)):
-        """Return what `bin_edges` does, for valid rows of positive weight. `support`
-        replaces the outer edges: (-inf, inf) for log-odds. Raise if the strategy needs
-        labels and `y` is None, or if edges do not increase.
+        """Return the checked edges (n_bins + 1,) of the bins for valid rows of positive
+        weight: scores (n,), and labels and weights (n,) or None. `support` replaces the
+        outer edges: (-inf, inf) for log-odds. Raise if the strategy needs labels and
+        `y` is None, or if edges do not increase.
         """
         if self.needs_labels and y is None:
             raise ValueError(
@@ -388,9 +389,10 @@ class _CellTable(NamedTuple):
 
 @lru_cache(maxsize=8)  # the classes of a marginal error share their edges
 def _cell_table(cuts, n_cells):
-    """Return the `_CellTable` of the increasing inner edges of bins. These are given as
-    the bytes of a float64 array, because the cache cannot compare arrays. For `n_cells`
-    see `_cells`.
+    """Return the `_CellTable` of the increasing inner edges of bins: for each of many
+    cells of [0, 1], which bins its scores can have. The edges are given as the bytes of
+    a float64 array, because the cache cannot compare arrays. `n_cells` is the number of
+    cells of equal width; None for cells that narrow towards 0 and 1.
     """
     cuts = np.frombuffer(cuts)
     length = _MOST_CELLS  # as many as `score_cells` makes

@@ -135,8 +135,9 @@ def equal_mass_positions(table, n_bins, cut):
 
 
 def equal_width_positions(table, n_bins, cut):
-    """Return the positions of cuts into bins of equal width: how many distinct scores
-    are at most cut / n_bins. Arguments and result are those of `equal_mass_positions`.
+    """Return the positions (m,) of cuts into bins of equal width: how many distinct
+    scores of the `table` are at most cut / n_bins. `cut` (m,) numbers each cut from 0
+    (below all scores) to `n_bins`, the number of bins that it belongs to.
     """
     edge = cut * (1 / n_bins)  # rounds as np.linspace(0, 1, n_bins + 1) does
     positions = np.searchsorted(table.scores, edge, side="right")

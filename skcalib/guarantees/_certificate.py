@@ -514,7 +514,8 @@ def _certificate(
 
 def _limits_by_theorem(problem, n_samples, level, kind, keep_boundary):
     """Return the lower and upper limits (n_bins,) of the event frequencies, and the
-    tolerance, the same for all bins, which needs no labels.
+    tolerance, the same for all bins, which needs no labels. `problem` holds numbers of
+    events, of rows, and predictions, (n_bins,) each.
     """
     _, rows, predicted = problem
     epsilon = uniform_mass_epsilon(n_samples, len(rows), level, kind, keep_boundary)

@@ -365,8 +365,10 @@ def min_n_samples(
 
 
 def uniform_mass_epsilon(n_samples, n_bins, confidence_level, kind, keep_boundary):
-    """Return the tolerance of uniform-mass binning; see `conditional_epsilon` and
-    `marginal_epsilon` for the kinds "conditional" and "marginal".
+    """Return the tolerance of uniform-mass binning: the largest difference between a
+    predicted probability and the event frequency of its bin, for all bins together
+    (`kind` "conditional") or for the bin of one random sample ("marginal").
+    `keep_boundary` says that samples on the edges of bins count in their means.
     """
     n_samples, n_bins = check_rows_per_bin(n_samples, n_bins)
     check_option(kind, "kind", ("conditional", "marginal"))

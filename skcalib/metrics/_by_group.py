@@ -378,8 +378,9 @@ class _Groups(NamedTuple):
 def _groups_of_rows(data, names, codes, cluster, multiclass, strategy, weight_type):
     """Return the non-empty groups of validated rows, which include rows of weight zero,
     as `_Groups`. `codes` (n,) are positions in `names`; `cluster` (n,) holds codes or
-    is None.
+    is None; `strategy` bins the rows of each group.
     """
+    # Many small groups are computed together.
     is_plain = data.sample_weight is None and cluster is None
     if is_plain and type(strategy) is EqualMass:
         largest = np.bincount(codes).max()
@@ -412,7 +413,7 @@ def _bins_as_groups(statistics):
     """
     filled = np.flatnonzero(statistics.count)
     names = [float(rounded(mean, 6)) for mean in statistics.mean_score[filled]]
-    if len(set(names)) < len(names):
+    if len(set(names)) < len(names):  # means that are equal up to six digits
         names = statistics.mean_score[filled].tolist()
     groups = {}
     for name, position in zip(names, filled, strict=True):
@@ -489,8 +490,9 @@ def _as_array(names):
 def _table(groups, errors, confidence_level, adjustment, alternative):
     """Return the `GroupCalibration` of `_Groups`, in their order.
 
-    `errors` (3, n_groups) are calibration errors, lower limits and upper limits; the
-    other arguments are those of `calibration_by_group`.
+    `errors` (3, n_groups) are calibration errors, lower limits and upper limits.
+    `adjustment` of p-values is "holm" or "exact"; `alternative` is "two-sided",
+    "greater" or "less".
     """
     samples = groups.samples
     n = samples.n

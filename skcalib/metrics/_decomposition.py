@@ -350,8 +350,8 @@ def decomposed(expected_score, task, strategy):
     binary problem, floats. The score is miscalibration - discrimination + uncertainty.
 
     `task` holds labels, scores and weights, or bin sums; `strategy` forms the bins in
-    which event frequencies recalibrate the scores. For `expected_score` see
-    `_decomposition`.
+    which event frequencies recalibrate the scores. ``expected_score(frequency,
+    forecast)`` is the mean score of a forecast if events have this frequency.
     """
     bins = task.statistics(strategy)
     share = bins.share  # of the weight

@@ -72,6 +72,7 @@ class Sample(NamedTuple):
         weights leave too few effective events or non-events. "" if it can be.
         """
         weights = self.label_weights
+        # Weights that are all equal count as none.
         if self.task is None or weights is None or weights.form == "constant":
             return ""
         if not weights.is_known:

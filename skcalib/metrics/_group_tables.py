@@ -96,22 +96,22 @@ class GroupCalibration(ResultTable):
     def _sentences(self):
         """Say how many groups are off, and which one is worst."""
         n = len(self)
-        off = np.flatnonzero(self.adjusted_pvalue < 1 - self.confidence_level)
+        rejected = np.flatnonzero(self.adjusted_pvalue < 1 - self.confidence_level)
         n_unknown = np.count_nonzero(np.isnan(self.adjusted_pvalue))
         unknown = ""
         if n_unknown:
             unknown = f" {n_unknown} cannot be judged."
-        if len(off) == 0:
+        if len(rejected) == 0:
             return f"{self._none_off()}{unknown}"
-        verb = "is" if len(off) == 1 else "are"
-        lead = f"{len(off)} of {n} groups {verb} off"
-        low, high = self._limits_of_all[:, off]
+        verb = "is" if len(rejected) == 1 else "are"
+        lead = f"{len(rejected)} of {n} groups {verb} off"
+        low, high = self._limits_of_all[:, rejected]
         # Each bias is at least so large; 0 where the limits contain 0.
         least = np.maximum(low, -high)
         if np.nanmax(least, initial=0) > 0:
-            worst = off[np.nanargmax(least)]
+            worst = rejected[np.nanargmax(least)]
             return f"{lead}; worst: {self._bias_words(worst)}.{unknown}"
-        clearest = off[np.argmin(self.adjusted_pvalue[off])]
+        clearest = rejected[np.argmin(self.adjusted_pvalue[rejected])]
         shown = pvalue_words(self.adjusted_pvalue[clearest])
         return (
             f"{lead}; clearest: {self.group[clearest]} (adjusted {shown}), although"

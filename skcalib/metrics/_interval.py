@@ -216,6 +216,8 @@ def calibration_error_interval(
         # Labels are drawn for many hypothetical errors; those not rejected are the
         # interval.
         error = registered.error_of(metric_params)
+        # The estimate of a marginal error is left to later, when the bins of all
+        # classes may have been summed for the interval.
         estimate = None
         if metric_params.get("multiclass") != "marginal":
             estimate = _checked_number(rows.error_value(error))
@@ -238,7 +240,6 @@ def calibration_error_interval(
         )
         hypotheses = error_hypotheses(error, rows.data, resampling)
         if estimate is None and hypotheses.contribution is not None:
-            # The bins of all classes are summed already.
             estimate = error.from_power(hypotheses.observed)
         elif estimate is None:
             estimate = _checked_number(rows.error_value(error))
@@ -338,11 +339,10 @@ class MetricInput:
         pos_label,
         labels,
     ):
-        """Validate the arguments of an interval or a test, and return them as
-        `MetricInput`.
-
-        They are those of `calibration_error_interval`; `binning` and `multiclass` are
-        parameters of the metric.
+        """Validate the user's arguments of an interval or a test, and return them as
+        `MetricInput`: labels, probabilities, weights and clusters of the samples, None
+        where they are not given; `binning` and `multiclass` are parameters of the
+        metric.
         """
         data = check_rows_or_bins(
             y_true,
@@ -401,7 +401,7 @@ class MetricInput:
         if weights.is_known and self.cluster is None and is_one_problem:
             return ""  # labels are drawn
         if kind == "pooled":
-            multiclass = "marginal"
+            multiclass = "marginal"  # each class needs enough events
         for task in binary_tasks(data, multiclass):
             reason = few_effective_events(task.labels, task.sample_weight)
             if reason:

@@ -89,8 +89,13 @@ class Samples(list):
 
 
 def _errors_one_by_one(samples, chosen, params, resampling, tail, progress):
-    """Return what `Samples.errors_with_limits` does, for the samples at the positions
-    `chosen`; NaN for the others.
+    """Return the binned errors of samples with their limits, (3, n_samples): rows for
+    errors, lower limits and upper limits; NaN for samples that are not at the positions
+    `chosen`.
+
+    `params` are `norm` and `method` of the error, `resampling` says what is drawn,
+    `tail` is the probability that a limit is wrong, and `progress` writes how many
+    samples are done.
     """
     errors = np.full((3, len(samples)), np.nan)
     has_limits = np.zeros(len(samples), dtype=bool)
@@ -197,7 +202,13 @@ class SmallSamples:
         )
 
     def errors_with_limits(self, params, resampling, tail, progress):
-        """Return the binned errors with their limits; see `Samples`."""
+        """Return the binned errors with their limits, (3, n_samples): rows for errors,
+        lower limits and upper limits, NaN where bins have too few rows.
+
+        `params` are `norm` and `method` of the error, `resampling` says what is drawn,
+        `tail` is the probability that a limit is wrong, and `progress` writes how many
+        samples are done.
+        """
         error = BinnedError(binning=None, **params)
         has_error = np.ones(len(self), dtype=bool)
         if error.method in ("debiased", "unbiased"):
@@ -231,6 +242,7 @@ class SmallSamples:
             error.norm,
             directions_of_samples(bins, sizes, power.is_sum_of_squares),
         )
+        # p-th powers, for the norm p, of the errors and of both limits
         powers = np.array([observed, *problems.limits(tail)])
         errors[:, is_summed] = error_root(powers, error.norm)
         return errors

@@ -221,7 +221,9 @@ def _tasks_above(data, order):
 
 
 def _columns_in_order(classes, order):
-    """Return the columns of the classes (K,) from the lowest to the highest class."""
+    """Return the columns of the classes (K,) from the lowest to the highest class, by
+    the user's `order` of the labels; None takes numbers in their order.
+    """
     if order is None:
         if len(classes) > 2 and not isinstance(classes.tolist()[0], (int, float)):
             raise ValueError(

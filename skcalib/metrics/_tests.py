@@ -308,8 +308,8 @@ def calibration_test(
 
 
 def _closed_form_test(method, multiclass, rows, binning, df):
-    """Return the result of a test that draws nothing, for a `MetricInput`; the other
-    arguments are those of `calibration_test`.
+    """Return the result of a test that draws nothing, the one called `method`, for a
+    `MetricInput`. `binning` and `df`, degrees of freedom, are for "hosmer_lemeshow".
     """
     if rows.cluster is not None:
         raise ValueError(
@@ -558,8 +558,9 @@ def _drawn_rows(data, resampling):
 
 
 def _rows_with_weights(data, resampling):
-    """Yield what `_drawn_rows` does if the weights of two classes depend on the label:
-    labels with their frequencies in the sample, each with its label's weight.
+    """Yield drawn labels (n,), scores and a dict with `sample_weight` for each draw of
+    the `resampling`, if the weights of two classes depend on the label: labels with
+    their frequencies in the sample, each with its label's weight.
     """
     scores = data.scores
     labels = data.labels
@@ -577,8 +578,9 @@ def _rows_with_weights(data, resampling):
 
 
 def _rows_in_clusters(data, probability, resampling):
-    """Yield what `_drawn_rows` does, with labels that depend on each other within
-    clusters; `probability` is (n, K).
+    """Yield drawn labels, scores and a dict of weights for each draw of the
+    `resampling`, with labels that depend on each other within clusters, as the observed
+    ones do; `probability` (n, K) is that of each class or label.
     """
     observed = data.labels
     if not data.is_multilabel:

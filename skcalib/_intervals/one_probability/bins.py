@@ -21,7 +21,10 @@ def bins(bins_of, count, positives):
 
 
 def _state(samples, bins_of, count, positives):
-    """Return the state of bins: see `bins`."""
+    """Return the state of the limits of bins, a dict, for `Samples`: the numbers of
+    samples and events (n_bins,) of each bin, and how many independent samples the rarer
+    label is worth. The other arguments are those of `bins`.
+    """
     if not samples.is_dependent:
         return {
             "kind": "bins",
@@ -37,12 +40,14 @@ def _state(samples, bins_of, count, positives):
     events = np.bincount(bin_of_sample, weight * samples.labels, n_bins)
     frequency = np.divide(events, total, out=np.zeros(n_bins), where=total > 0)
     fitted = frequency[bin_of_sample]
-    worth = np.divide(total, square, out=np.zeros(n_bins), where=square > 0)
-    worth = worth / samples.design_effect(fitted)
+    # How many independent samples a weight of 1 is worth: by Kish's number total^2 /
+    # square, divided by the design effect of clusters.
+    worth_of_weight = np.divide(total, square, out=np.zeros(n_bins), where=square > 0)
+    worth_of_weight = worth_of_weight / samples.design_effect(fitted)
     return {
         "kind": "bins",
-        "count": total * worth,
-        "positives": events * worth,
+        "count": total * worth_of_weight,
+        "positives": events * worth_of_weight,
         "events": samples.events(fitted),
     }
 

@@ -26,11 +26,12 @@ class LazyLimits:
 
     @classmethod
     def of_fit(cls, maker, cluster):
-        """Return the limits of a fit from its `Maker` and the clusters (n,) of its
-        samples, or None. Clusters, which nothing else needs, have the state made at
-        once.
+        """Return the limits of a fit from its `Maker` (``make(keep(cluster))`` is their
+        state) and the clusters (n,) of its samples, or None.
         """
-        limits = cls(partial(maker.make, maker.keep(cluster)))
+        kept = maker.keep(cluster)
+        limits = cls(partial(maker.make, kept))
+        # Else the fit would hold the codes of the clusters, which nothing else needs.
         if cluster is not None:
             limits._made()
         return limits

@@ -45,37 +45,46 @@ class _Ranges(NamedTuple):
     events: float
 
     def merged(self, most):
-        """Return at most `most` ranges, of nearly equal weight."""
+        """Return the ranges, neighbours merged to at most `most` of nearly equal
+        weight.
+        """
         if len(self.first) <= most:
             return self
+        # A merged range begins with the range in which the cumulative weight passes the
+        # next of `most` equal steps.
         cumulative = np.cumsum(self.weight)
-        shares = np.arange(most) / most * cumulative[-1]
-        starts = np.unique(np.searchsorted(cumulative, shares, side="right"))
+        steps = np.arange(most) / most * cumulative[-1]
+        starts = np.unique(np.searchsorted(cumulative, steps, side="right"))
+        ends = np.append(starts[1:], len(self.first))
         return self._replace(
             first=self.first[starts],
-            last=self.last[np.append(starts[1:], len(self.first)) - 1],
+            last=self.last[ends - 1],
             weight=np.add.reduceat(self.weight, starts),
             positives=np.add.reduceat(self.positives, starts),
         )
 
 
 def _kept(samples, first, last, weight, positives):
-    """Return the `_Ranges` of `Samples`: the given ones, or where there are many or
-    the samples are dependent, at most as many as there are in a state.
+    """Return the `_Ranges` of `Samples` that a fit keeps: the given ones, or where
+    there are many or samples have weights or clusters, at most 512.
+
+    `first`, `last`, `weight` and `positives` (m,) are those of `monotone`.
     """
-    ranges = _Ranges(first, last, weight, positives, 0.0)
+    ranges = _Ranges(first, last, weight, positives, events=0.0)
     if len(first) > _MOST_KEPT or samples.is_dependent:
         ranges = ranges.merged(_MOST_KNOTS)
-    worth = 1.0
+    # How many independent samples a weight of 1 is worth. The residuals about the
+    # isotonic fit show how much clusters depend.
+    worth_of_weight = 1.0
     fitted = None
     if samples.is_dependent:
         frequency = ranges.positives / ranges.weight
         curve = isotonic_regression(frequency, weights=ranges.weight).x
         fitted = curve[np.searchsorted(ranges.last, samples.scores)]
-        worth = samples.worth_of_weight / samples.design_effect(fitted)
+        worth_of_weight = samples.worth_of_weight / samples.design_effect(fitted)
     return ranges._replace(
-        weight=ranges.weight * worth,
-        positives=ranges.positives * worth,
+        weight=ranges.weight * worth_of_weight,
+        positives=ranges.positives * worth_of_weight,
         events=samples.events(fitted),
     )
 
@@ -101,9 +110,11 @@ def monotone_limits(state, level):
     Between two ranges, the lower limit of the one below and the upper limit of the one
     above hold.
     """
+    # Bytes, and not arrays, are keys of the cache.
     low, high = _monotone_table(
         state["count"].tobytes(), state["positives"].tobytes(), float(level)
     )
+    # The places before, in, between and after the ranges: 2 m + 1.
     low_at = np.repeat(np.append(0.0, low), 2)[1:]
     high_at = np.repeat(np.append(high, 1.0), 2)[:-1]
     return lambda place, scores: (low_at[place], high_at[place])
@@ -151,12 +162,13 @@ def _monotone_table(count_bytes, positives_bytes, level):
         return 2 * (likelihood - restricted) > threshold
 
     limits = []
-    with np.errstate(divide="ignore"):
+    with np.errstate(divide="ignore"):  # a fitted 0 or 1
         estimate = np.log(fitted) - np.log1p(-fitted)
+    # Bisection from the estimate, which is not rejected, to either end.
     for end in (-_CERTAIN, _CERTAIN):
         inside = np.clip(estimate, -_CERTAIN, _CERTAIN)
         outside = np.full(n_scores, end)
-        is_open = ~costs_too_much(outside)
+        is_open = ~costs_too_much(outside)  # the limit is 0 or 1
         for _ in range(_HALVINGS):
             middle = (inside + outside) / 2
             is_rejected = costs_too_much(middle)
@@ -164,7 +176,7 @@ def _monotone_table(count_bytes, positives_bytes, level):
             outside = np.where(is_rejected, middle, outside)
         limit = expit(inside)
         limit[is_open] = float(end > 0)
-        limits.append(np.sort(limit))
+        limits.append(np.sort(limit))  # they rise but for rounding
     return tuple(limits)
 
 
@@ -184,7 +196,9 @@ class _Side(NamedTuple):
 
     @classmethod
     def below(cls, count, positives):
-        """Return the regressions of the samples below each score."""
+        """Return the isotonic regressions of the samples below each of m scores, which
+        have `count` (m,) samples and `positives` (m,) events at each.
+        """
         n_scores = len(count)
         log_odds = np.full((n_scores, n_scores), -np.inf)
         likelihood = np.zeros((n_scores, n_scores + 1))
@@ -210,12 +224,13 @@ class _Side(NamedTuple):
         return _Reversed(cls.below(count[::-1], (count - positives)[::-1]))
 
     def log_likelihood(self, log_odds, log_event, log_other):
-        """Return the log-likelihood (m,) of the samples on this side, under curves that
-        are capped at log-odds (m,), of which the logarithms of the probabilities of
-        both labels are given.
+        """Return the log-likelihood (m,) of the samples on this side of each score,
+        under the isotonic regressions capped at the log-odds (m,). `log_event` and
+        `log_other` (m,) are the logarithms of the probabilities of both labels there.
         """
         row = np.arange(len(log_odds))
-        # Each row rises, so that those above the cap are its last entries.
+        # Each row rises, so that those above the cap are its last entries: the others
+        # keep their own likelihood.
         n_kept = row - np.count_nonzero(self.log_odds > log_odds[:, None], axis=1)
         capped_positives = self.positives[row] - self.positives[n_kept]
         capped_count = self.count[row] - self.count[n_kept]

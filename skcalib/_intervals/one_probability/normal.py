@@ -14,8 +14,9 @@ _TINY = np.finfo(np.float64).tiny
 
 
 def quantile_of(state, level):
-    """Return the quantile of limits on the log-odds: normal, Student's with clusters,
-    NaN where these are too few.
+    """Return the quantile of limits with coverage `level` on the log-odds: Student's
+    for clusters, whose `degrees` are finite, else the normal one; NaN where the
+    clusters are too few. `state` is the dict that the limits are computed from.
     """
     if why_none(state):
         return np.nan
@@ -33,12 +34,13 @@ def covariances_of(state):
 
 
 def in_units(state, units):
-    """Return a state, or None, whose last parameters are those of another one times
-    some units (m,).
+    """Return the state of limits, a dict, with its last m parameters multiplied by
+    `units` (m,); None for None.
     """
     if state is None:
         return None
     scaled = dict(state)
+    # Arrays (d,) are parameters, and arrays (d, d) covariances of these.
     for name, value in state.items():
         if np.ndim(value) > 0:
             factor = np.append(np.ones(len(value) - len(units)), units)
@@ -48,9 +50,9 @@ def in_units(state, units):
     return scaled
 
 
-def largest_form(covariances, gradient):
-    """Return the largest variance (n,) of log-odds with gradients (d, n) by the
-    parameters.
+def largest_variance(covariances, gradient):
+    """Return the variance (n,) of log-odds whose derivatives by the parameters are
+    `gradient` (d, n): the largest by any of the covariances (d, d) of these.
     """
     largest = np.zeros(gradient.shape[1])
     for covariance in covariances:
@@ -68,13 +70,16 @@ def limits_about(log_odds, below, above):
 
 
 def limits_of_shares(own, rest, half):
-    """Return the probabilities whose log-odds are those of probabilities less and plus
-    half a width, arrays of one shape; `rest` is what the other classes have.
+    """Return the probabilities whose log-odds are those of the probabilities `own` less
+    and plus half a width, arrays of one shape. `rest` is ``1 - own``, computed from the
+    other classes without rounding.
     """
+    # The odds own / rest are divided and multiplied by exp(half).
     ratio = np.exp(np.minimum(half, _LARGEST_EXPONENT))
-    low = own / (own + np.maximum(rest, _TINY) * ratio)
+    rest = np.maximum(rest, _TINY)
+    low = own / (own + rest * ratio)
     raised = own * ratio
-    return low, raised / (raised + np.maximum(rest, _TINY))
+    return low, raised / (raised + rest)
 
 
 def why_none(state):

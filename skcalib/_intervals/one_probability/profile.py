@@ -30,9 +30,10 @@ _RIDGE = 1e-10  # of the information, relative: where curvature is rounding
 
 
 def profile_table(features, log_odds, labels, weight, coef):
-    """Return a dict of the `places` (m,) in log-odds of scores at which limits are
-    tabulated, and of their distances `below` and `above` (m, 4) the curve at the
-    `_ROOTS`, in standard errors.
+    """Return a table of profile-likelihood limits of the curve of a regression, a dict:
+    the `places` (m,), in log-odds of scores, and how many standard errors the limits
+    there are `below` and `above` the curve, (m, 4), for the `_ROOTS` 1 to 4 of twice
+    the log-likelihood that a limit costs.
 
     Parameters
     ----------
@@ -49,10 +50,10 @@ def profile_table(features, log_odds, labels, weight, coef):
     likelihood = _Likelihood(features(log_odds), labels, weight)
     places = np.linspace(log_odds.min(), log_odds.max(), _N_PLACES)
     greatest, _, inverse = likelihood(coef[None])
+    # The curve at a place, coef @ features, is divided by its standard error there.
     at_places = features(places)
-    at_places = at_places / np.sqrt(
-        np.sum(at_places * (inverse[0] @ at_places), axis=0)
-    )
+    variance = np.sum(at_places * (inverse[0] @ at_places), axis=0)
+    at_places = at_places / np.sqrt(variance)
     # the limits below the curve are those above its negative
     directions = np.concatenate((-at_places.T, at_places.T))
     coefs = np.repeat(coef[None], len(directions), axis=0)
@@ -61,6 +62,7 @@ def profile_table(features, log_odds, labels, weight, coef):
         target = greatest[0] - root**2 / 2
         coefs = _farthest(likelihood, coefs, directions, target)
         distances.append(np.sum((coefs - coef) * directions, axis=1))
+    # A search that has left the numbers tells nothing: 0 makes no limit wider.
     distances = np.nan_to_num(np.column_stack(distances), posinf=0, neginf=0)
     below, above = np.split(distances, 2)
     return {"places": places, "below": below, "above": above}
@@ -68,13 +70,16 @@ def profile_table(features, log_odds, labels, weight, coef):
 
 def profile_factors(table, level_root, log_odds):
     """Return by how many standard errors (n,) and (n,) the limits at log-odds (n,) of
-    scores are below and above the curve, for the root of the level.
+    scores are below and above the curve. `table` is that of `profile_table`;
+    `level_root` is the normal quantile of the level, the root of a chi-square one.
     """
     factors = []
     roots = np.append(0.0, _ROOTS)
     for name in ("below", "above"):
+        # Distances divided by the root change little with it, and are 1 at the root 0:
+        # they are interpolated between the roots, then between the places.
         per_root = np.column_stack((np.ones(_N_PLACES), table[name] / _ROOTS))
-        at_level = [np.interp(level_root, roots, place) for place in per_root]
+        at_level = [np.interp(level_root, roots, of_place) for of_place in per_root]
         factors.append(np.interp(log_odds, table["places"], at_level) * level_root)
     return factors
 
@@ -92,8 +97,8 @@ class _Likelihood:
         self.products = (design[:, None] * design).reshape(-1, design.shape[1])
 
     def __call__(self, coefs):
-        """Return the values (m,), the derivatives (m, d) and the inverses (m, d, d) of
-        the information.
+        """Return the values (m,) of the penalised log-likelihood at coefficients (m,
+        d), its derivatives (m, d) and the inverses (m, d, d) of the information.
         """
         n_features = len(self.design)
         log_odds = coefs @ self.design
@@ -102,6 +107,8 @@ class _Likelihood:
         information = (curvature @ self.products.T).reshape(-1, n_features, n_features)
         information = information * (1 + _RIDGE * np.eye(n_features))
         inverse = np.linalg.inv(information)
+        # Jeffreys' penalty, half the log-determinant of the information, adds leverage
+        # x (1/2 - fitted) to the residuals of its derivative (Firth).
         leverage = curvature * (inverse.reshape(len(coefs), -1) @ self.products)
         residual = self.weight * (self.labels - fitted) + leverage * (0.5 - fitted)
         likelihood = log_expit(log_odds) - np.where(self.labels, 0.0, log_odds)
@@ -122,14 +129,19 @@ def _farthest(likelihood, coefs, directions, target):
     """
     for _ in range(_MAX_STEPS):
         values, gradient, inverse = likelihood(coefs)
+        # The maximum of the quadratic is at the step `to_top`. From there, the step
+        # goes outwards until twice the log-likelihood has fallen by `room` to its
+        # target.
         to_top = np.einsum("mde,me->md", inverse, gradient)
         outwards = np.einsum("mde,me->md", inverse, directions)
         room = 2 * (values - target) + np.sum(gradient * to_top, axis=1)
         variance = np.sum(outwards * directions, axis=1)
         multiplier = np.sqrt(np.maximum(room, 0.0) / variance)
         step = to_top + multiplier[:, None] * outwards
+        # A step is shortened so that no log-odds changes by more than 2.
         change = np.abs(step @ likelihood.design).max(axis=1)
-        step *= np.minimum(1.0, _LARGEST_STEP / np.maximum(change, _SETTLED))[:, None]
+        shortening = np.minimum(1.0, _LARGEST_STEP / np.maximum(change, _SETTLED))
+        step *= shortening[:, None]
         coefs = coefs + step
         is_at_target = np.abs(values - target).max() < _SETTLED
         if is_at_target and change.max() < _SETTLED:

@@ -8,7 +8,7 @@ from scipy.special import expit
 
 from skcalib._intervals.one_probability.normal import (
     covariances_of,
-    largest_form,
+    largest_variance,
     limits_about,
     quantile_of,
 )
@@ -84,8 +84,11 @@ class _Rows(NamedTuple):
 
 
 def _kept(samples, features, coef):
-    """Return the `_Rows` of `Samples`: themselves, or where there are many of them,
-    without clusters, their cells.
+    """Return the `_Rows` that the limits are computed from: the `Samples`, or of many
+    without clusters the sums of those with one label and nearly equal log-odds.
+
+    ``features(scores)`` returns the features (d, n) of scores; `coef` (d,) are the
+    coefficients of the map.
     """
     scores = samples.scores.astype(np.float64, copy=False)
     labels = samples.labels
@@ -94,6 +97,7 @@ def _kept(samples, features, coef):
         weight = samples.effective_weight
         square = weight**2
     if samples.cluster is not None:
+        # the probabilities by the map: the events of clusters are counted by residuals
         fitted = expit(coef @ features(scores))
     elif scores.ndim == 1 and len(labels) > _MOST_ROWS:
         sizes = {"fewest_rows": _MOST_ROWS, "most_cells": _N_CELLS}
@@ -115,7 +119,13 @@ def _kept(samples, features, coef):
 
 
 def _state(rows, features, start, centre, penalty):
-    """Return the state of the regression of `_Rows`: see `regression`."""
+    """Return the state of the limits of a regression of `_Rows`: a dict of its
+    coefficients, their covariances, the degrees of freedom and the number of events.
+
+    The other arguments are those of `regression`; `start` (d,) are the coefficients of
+    the map.
+    """
+    # 1. The fit, and the inverse of its information.
     design = features(rows.scores)
     coef = fit_jeffreys(design, rows.labels, rows.weight, start, centre, penalty)
     fitted = expit(coef @ design)
@@ -124,6 +134,7 @@ def _state(rows, features, start, centre, penalty):
     if penalty is not None:
         information = information + penalty
     inverse = inverse_curvature(information)
+    # 2. The covariance from the residuals of rows, or of clusters, left out in turn.
     residual = rows.weight * (rows.labels - fitted)
     degrees = np.inf
     if rows.cluster is None:
@@ -147,6 +158,8 @@ def _state(rows, features, start, centre, penalty):
         "events": rows.events,
         "degrees": degrees,
     }
+    # 3. The inverse information is a second covariance, which weights and clusters make
+    # wrong; profile limits need independent samples, too.
     if penalty is not None or not rows.is_dependent:
         state["model"] = inverse
     if penalty is None and not rows.is_dependent and len(coef) > 2:
@@ -158,18 +171,21 @@ def regression_limits(state, level):
     """Return a function of features (d, n), and of the log-odds (n,) of scores, that
     returns the limits (n,) and (n,) of the probabilities of a regression: normal ones
     on the log-odds, or Student's with clusters. Profile limits make them wider.
+
+    `state` is the dict of the regression; `level` is the coverage.
     """
     quantile = quantile_of(state, level)
     covariances = covariances_of(state)
 
     def limits_of(design, log_odds=None):
-        half = quantile * np.sqrt(largest_form(covariances, design))
+        half = quantile * np.sqrt(largest_variance(covariances, design))
         curve = state["coef"] @ design
-        if "places" not in state:
+        if "places" not in state:  # no table of profile limits
             return limits_about(curve, half, half)
-        error = np.sqrt(largest_form([state["model"]], design))
-        below, above = profile_factors(state, quantile, log_odds)
-        below = np.maximum(half, below * error)
-        return limits_about(curve, below, np.maximum(half, above * error))
+        error = np.sqrt(largest_variance([state["model"]], design))
+        errors_below, errors_above = profile_factors(state, quantile, log_odds)
+        below = np.maximum(half, errors_below * error)
+        above = np.maximum(half, errors_above * error)
+        return limits_about(curve, below, above)
 
     return limits_of

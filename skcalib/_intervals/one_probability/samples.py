@@ -56,8 +56,9 @@ class Samples(NamedTuple):
         return weights_or_ones(self.weight, len(self.labels)) * self.worth_of_weight
 
     def events(self, fitted):
-        """Return how many independent samples the rarer of two labels is worth, for
-        fitted probabilities (n,), which only clusters need.
+        """Return how many independent samples the rarer of two labels is worth. Only
+        clusters need the fitted probabilities (n,), whose residuals show how much their
+        samples depend on each other; else they are None.
         """
         if not self.is_dependent:
             n_events = int(np.count_nonzero(self.labels))
@@ -66,43 +67,51 @@ class Samples(NamedTuple):
         return effective_events(self.labels, self.weight, True, self.cluster, residual)
 
     def design_effect(self, fitted):
-        """Return the variance of the sum of residuals with clusters over that without,
-        at least 1, for fitted probabilities (n,).
+        """Return the variance of the sum of the residuals, label less fitted
+        probability (n,), from the sums of the clusters, divided by that of independent
+        samples; at least 1.
         """
         if self.cluster is None:
             return 1.0
-        residual = weights_or_ones(self.weight, len(self.labels)) * (
-            self.labels - fitted
-        )
+        weight = weights_or_ones(self.weight, len(self.labels))
+        residual = weight * (self.labels - fitted)
         sums = np.bincount(self.cluster, residual)
-        independent = residual @ residual
-        if independent == 0:
+        independent_variance = residual @ residual
+        if independent_variance == 0:
             return 1.0
         n_clusters = np.count_nonzero(np.bincount(self.cluster))
-        return max(sums @ sums * n_clusters / (n_clusters - 1) / independent, 1.0)
+        # n / (n - 1), since the mean of the sums is estimated as well
+        variance = sums @ sums * n_clusters / (n_clusters - 1)
+        return max(variance / independent_variance, 1.0)
 
 
 def limits_of_rows(maker, rows):
-    """Return the `Maker` of the state of limits from the clusters (n,) of rows, or
-    None.
+    """Return a `Maker` whose `keep` takes the clusters (n,) of rows, or None, in place
+    of `Samples`: all else is known.
 
-    `maker` makes it from `Samples`; anything else gives None, for a method that has no
-    limits. `rows` are the scores, labels and weights; tensors, which stay where they
-    are, give None, too.
+    `maker` is the `Maker` of a fit; anything else, for a method that has no limits,
+    gives None. `rows` are the scores, labels and weights; tensors, which stay where
+    they are, give None, too.
     """
     scores, *_ = rows
     if not isinstance(maker, Maker) or not isinstance(scores, np.ndarray):
         return None
-    return maker._replace(keep=lambda cluster: maker.keep(Samples(*rows, cluster)))
+
+    def keep(cluster):
+        """Return what `maker` keeps of the rows with their clusters."""
+        return maker.keep(Samples(*rows, cluster))
+
+    return maker._replace(keep=keep)
 
 
 def widened_limits(low, high, probabilities):
-    """Return limits (n, 2) or (n, K, 2) that contain calibrated probabilities (n, K).
+    """Return limits, (n, 2) or (n, K, 2), widened to contain the calibrated
+    probabilities (n, K), since they are limits about another fit than these.
 
     `low` and `high` are (n,) for the second of two classes, or (n, K).
     """
     if low.ndim == 1:
-        probabilities = probabilities[:, 1]
+        probabilities = probabilities[:, 1]  # of the second class
     limits = np.empty((*low.shape, 2))
     np.minimum(low, probabilities, out=limits[..., 0])
     np.maximum(high, probabilities, out=limits[..., 1])

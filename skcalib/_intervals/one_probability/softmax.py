@@ -11,7 +11,7 @@ from skcalib._intervals.one_probability.normal import (
     quantile_of,
 )
 from skcalib._intervals.one_probability.samples import Maker
-from skcalib._intervals.one_probability.softmax_designs import Shares
+from skcalib._intervals.one_probability.softmax_designs import ClassProbabilities
 from skcalib._intervals.sandwich import (
     left_out_covariance,
     left_out_steps,
@@ -65,11 +65,14 @@ class _Kept(NamedTuple):
 
 
 def _kept(samples, design_of):
-    """Return what is kept of `Samples`, or None if there are too many parameters."""
+    """Return the `_Kept` samples that a covariance is computed from, or None if there
+    are too many parameters; ``design_of(scores)`` returns a design of
+    `softmax_designs`.
+    """
     n_rows, n_columns = samples.scores.shape
-    empty = design_of(np.zeros((1, n_columns)))
-    n_parameters = empty.n_parameters
-    n_classes = empty.n_classes
+    example = design_of(np.zeros((1, n_columns)))
+    n_parameters = example.n_parameters
+    n_classes = example.n_classes
     if n_parameters > _MOST_PARAMETERS:
         return None
     # A part of the samples determines the covariance well enough, unless they depend
@@ -81,6 +84,7 @@ def _kept(samples, design_of):
         chosen = np.random.default_rng(0).integers(n_rows, size=n_chosen)
         share = n_chosen / n_rows
     weight = samples.weight
+    # How many samples the rarest class is worth: with weights, Kish's number.
     events = np.bincount(samples.labels, minlength=n_classes).min()
     if weight is None:
         weight = np.ones(n_rows if share == 1 else n_chosen)
@@ -101,12 +105,17 @@ def _kept(samples, design_of):
 
 
 def _state(kept, design_of, probabilities_of, ridge):
-    """Return the state of a softmax: see `softmax`."""
+    """Return the state of the limits of a softmax: a dict with the covariance of its
+    parameters, the degrees of freedom and the number of events; None for None.
+
+    `kept` are the `_Kept` samples; the other arguments are those of `softmax`.
+    """
     if kept is None:
         return None
     probabilities = probabilities_of(kept.logits)
     design = design_of(kept.logits)
     n_parameters = design.n_parameters
+    # Sums over the kept samples are divided by their share to be those of all samples.
     information = _information(design, probabilities, kept.weight) / kept.share
     information += np.diag(np.broadcast_to(ridge, n_parameters))
     inverse = np.linalg.pinv(information, hermitian=True, rcond=_NO_CURVATURE)
@@ -117,19 +126,23 @@ def _state(kept, design_of, probabilities_of, ridge):
     if kept.cluster is not None:
         state |= _of_clusters(kept, design, probabilities, scores, information)
         return state
+    # The sandwich covariance, with the usual factor of small samples.
     n_rows = len(scores)
     factor = n_rows / max(n_rows - n_parameters, 1) / kept.share
     covariance = factor * inverse @ (scores.T @ scores) @ inverse
-    if not kept.is_dependent:
+    if not kept.is_dependent:  # the inverse information holds without weights alone
         covariance = _larger_of(inverse, covariance)
     state["covariance"] = covariance
     return state
 
 
 def _larger_of(model, sandwich):
-    """Return the covariance that has, in the directions in which both are uncorrelated,
-    the larger variance of two: no linear function has less by it than by either.
+    """Return a covariance (d, d) by which no linear function of the parameters has a
+    smaller variance than by either of two: in the directions in which both are
+    uncorrelated it has the larger variance.
     """
+    # In coordinates in which `model` is the identity, the eigenvectors of `sandwich`
+    # are these directions, and its eigenvalues the ratios of the variances.
     values, vectors = np.linalg.eigh(model)
     is_varied = values > _NO_CURVATURE * values[-1]
     vectors = vectors[:, is_varied]
@@ -141,21 +154,29 @@ def _larger_of(model, sandwich):
 
 
 def _information(design, probabilities, weight):
-    """Return Fisher's information (n_parameters, n_parameters) of samples."""
+    """Return Fisher's information (n_parameters, n_parameters) of samples with a
+    design, probabilities (n, K) and weights (n,): the sum over samples of the
+    covariance of the derivatives of the logit of a class that is drawn by these.
+    """
+    # The derivatives of the mean logit; a covariance is the mean of squares less the
+    # square of the mean.
     expected = design.combined(probabilities)
     information = -(expected.T @ (weight[:, None] * expected))
     for k in range(probabilities.shape[1]):
-        of_class = np.zeros_like(probabilities)
-        of_class[:, k] = 1.0
+        is_class = np.zeros_like(probabilities)
+        is_class[:, k] = 1.0
         root = np.sqrt(weight * probabilities[:, k])[:, None]
-        deviation = root * design.combined(of_class)
-        information += deviation.T @ deviation
+        derivatives = root * design.combined(is_class)
+        information += derivatives.T @ derivatives
     return information
 
 
 def _of_clusters(kept, design, probabilities, scores, information):
-    """Return what clusters change in a state: covariance, degrees of freedom and the
-    number of events, for the score functions (n, n_parameters) and the information.
+    """Return what clusters change in the state of a softmax, as a dict: covariance,
+    degrees of freedom and the number of events.
+
+    `scores` (n, n_parameters) are the derivatives of the samples' log-likelihoods by
+    the parameters, `information` (n_parameters, n_parameters) is Fisher's.
     """
     # 1. Directions that change no probability have no information, and none is lost.
     values, vectors = np.linalg.eigh(information)
@@ -169,15 +190,20 @@ def _of_clusters(kept, design, probabilities, scores, information):
     for rows in np.split(order, ends[:-1]):
         part = design.of_rows(rows)
         weight = kept.weight[rows]
-        own = basis.T @ _information(part, probabilities[rows], weight) @ basis
+        own_information = _information(part, probabilities[rows], weight)
+        own_information = basis.T @ own_information @ basis
         score = scores[rows].sum(axis=0) @ basis
         try:
-            steps.extend(left_out_steps(score[None], own[None], information))
+            # what the fit without this cluster changes in the parameters
+            step = left_out_steps(score[None], own_information[None], information)
+            steps.extend(step)
         except np.linalg.LinAlgError:  # one cluster determines the map
             return {"covariance": np.zeros((len(basis),) * 2), "degrees": 0.0}
+        # The cluster's part in the variance of the parameters, if samples are
+        # independent, for the degrees of freedom.
         variance = _information(part, probabilities[rows], weight**2)
-        inside = basis.T @ variance @ basis
-        variances.append(np.trace(np.linalg.solve(information, inside)))
+        variance = basis.T @ variance @ basis
+        variances.append(np.trace(np.linalg.solve(information, variance)))
     steps = np.array(steps) @ basis.T
     # 3. The class that is worth fewest samples.
     events = []
@@ -195,9 +221,11 @@ def _of_clusters(kept, design, probabilities, scores, information):
 
 
 def softmax_limits(state, level):
-    """Return a function that returns the limits (n, K) and (n, K) of probabilities (n,
-    K) of a softmax with a design, on the log-odds of each class; (n,) and (n,) for the
-    second of two classes.
+    """Return a function of a design and of the probabilities (n, K) of a softmax with
+    it, which returns their limits (n, K) and (n, K), computed on the log-odds of each
+    class; (n,) and (n,) for the second of two classes.
+
+    `state` is the dict of the softmax; `level` is the coverage.
     """
     quantile = quantile_of(state, level)
     covariance = state["covariance"]
@@ -206,18 +234,19 @@ def softmax_limits(state, level):
         if probabilities.shape[1] == 2:
             rest, own = probabilities.T
             features, matrix = design.of_two_classes()
-            of_features = matrix @ covariance @ matrix.T
-            half = quantile * np.sqrt(quadratic_form(of_features, features))
-            return limits_of_shares(own, rest, half)
+            covariance_of_features = matrix @ covariance @ matrix.T
+            variance = quadratic_form(covariance_of_features, features)
+            return limits_of_shares(own, rest, quantile * np.sqrt(variance))
         low = np.empty_like(probabilities)
         high = np.empty_like(probabilities)
-        form = design.form_of(covariance)
+        prepared = design.prepared(covariance)
         for rows in row_blocks(len(probabilities), design.numbers_per_row):
-            shares = Shares(np.ascontiguousarray(probabilities[rows].T))
-            variance = design.of_rows(rows).variance(form, shares)
-            half = quantile * shares.errors(variance)
-            of_rows = limits_of_shares(shares.probability, shares.rest, half)
-            low[rows], high[rows] = (limits.T for limits in of_rows)
+            by_class = ClassProbabilities(np.ascontiguousarray(probabilities[rows].T))
+            variance = design.of_rows(rows).variance(prepared, by_class)
+            half = quantile * by_class.errors(variance)
+            lower, upper = limits_of_shares(by_class.values, by_class.of_others, half)
+            low[rows] = lower.T
+            high[rows] = upper.T
         return low, high
 
     return limits_of

@@ -16,47 +16,60 @@ from skcalib._intervals.sandwich import quadratic_form
 _TINY = np.finfo(np.float64).tiny
 
 
-class Shares:
-    """Probabilities (K, n) of K classes in n samples, and what a class leaves.
+class ClassProbabilities:
+    """Probabilities of K classes in n samples, with differences that do not round where
+    a probability is next to 1.
 
     Attributes
     ----------
-    probability : ndarray of shape (K, n)
-        The probabilities.
+    values : ndarray of shape (K, n)
+        The probabilities p.
     top : tuple of ndarray of shape (n,)
-        Position of the largest probability of each sample: class and sample.
-    rest : ndarray of shape (K, n)
-        The sum of the other classes' probabilities.
-    deviation : ndarray of shape (K, n)
-        The probabilities, less 1 for the top class.
+        Index of the largest probability of each sample: class and sample.
+    of_others : ndarray of shape (K, n)
+        The sum 1 - p_k of the other classes' probabilities.
+    minus_top : ndarray of shape (K, n)
+        p - e_top: the probabilities, less 1 for the top class of each sample.
     """
 
-    def __init__(self, probability):
-        self.probability = probability
-        self.top = probability.argmax(axis=0), np.arange(probability.shape[1])
-        others = probability.copy()
-        others[self.top] = 0.0
-        rest_of_top = others.sum(axis=0)
-        self.rest = 1 - probability
-        self.rest[self.top] = rest_of_top
-        self.deviation = others
-        self.deviation[self.top] = -rest_of_top
+    def __init__(self, values):
+        self.values = values
+        self.top = values.argmax(axis=0), np.arange(values.shape[1])
+        # 1 less a probability next to 1 would be rounding: of the top class, the other
+        # probabilities are summed instead.
+        without_top = values.copy()
+        without_top[self.top] = 0.0
+        others_of_top = without_top.sum(axis=0)
+        self.of_others = 1 - values
+        self.of_others[self.top] = others_of_top
+        self.minus_top = without_top
+        self.minus_top[self.top] = -others_of_top
 
-    def variances(self, of_class, with_mean, of_mean, of_deviation):
-        """Return the variances (K, n) of the logit of each class less the mean logit,
-        from quadratic forms of the covariance of the logits: of e_k (K, n), of e_k with
-        p (K, n), of p (n,) and of the deviation (n,).
+    def variances(self, of_logit, with_mean, of_mean, of_minus_top):
+        """Return the variances (K, n) of the logit of each class less the mean logit
+        ``p @ logits``.
+
+        Parameters
+        ----------
+        of_logit : ndarray of shape (K, n)
+            Variance of each logit.
+        with_mean : ndarray of shape (K, n)
+            Covariance of each logit with the mean logit.
+        of_mean, of_minus_top : ndarray of shape (n,)
+            Variance of the mean logit, and of ``(p - e_top) @ logits``: the mean logit
+            less that of the top class.
         """
-        variance = of_class - 2 * with_mean
+        variance = of_logit - 2 * with_mean
         variance += of_mean
-        variance[self.top] = of_deviation
+        variance[self.top] = of_minus_top  # the other sum would cancel to rounding
         return variance
 
     def errors(self, variance):
         """Return the standard errors (K, n) of the log-odds from such variances, where
         rounding may have left less than 0.
         """
-        return np.sqrt(np.maximum(variance, 0.0)) / np.maximum(self.rest, _TINY)
+        deviation = np.sqrt(np.maximum(variance, 0.0))
+        return deviation / np.maximum(self.of_others, _TINY)
 
 
 class OneFactor(NamedTuple):
@@ -85,8 +98,8 @@ class OneFactor(NamedTuple):
         return OneFactor(self.scaled[rows], self.features[rows])
 
     def combined(self, coefficient):
-        """Return the derivatives (n, n_parameters) of the sum of the logits times
-        coefficients (n, K).
+        """Return the derivatives (n, n_parameters), by the parameters, of the sum of
+        each row's logits times coefficients (n, K).
         """
         total = np.einsum("nk,nk->n", coefficient, self.scaled)
         return total[:, None] * self.features
@@ -99,18 +112,21 @@ class OneFactor(NamedTuple):
         return log_odds * self.features.T, np.eye(self.n_parameters)
 
     @staticmethod
-    def form_of(covariance):
-        """Return what `variance` takes of a covariance (n_parameters, n_parameters) of
-        the parameters.
+    def prepared(covariance):
+        """Return the covariance (n_parameters, n_parameters) of the parameters in the
+        form in which `variance` takes it, made once for all rows: here itself.
         """
         return covariance
 
-    def variance(self, form, shares):
-        """Return the variances (K, n) of `Shares.variances`."""
-        scaled = self.scaled.T
-        scaled = scaled - scaled[shares.top]
-        mean = _summed(shares.deviation, scaled)
-        return quadratic_form(form, self.features.T) * (scaled - mean) ** 2
+    def variance(self, covariance, probabilities):
+        """Return the variances (K, n) of the logit of each class less the mean logit,
+        from a `prepared` covariance and `ClassProbabilities`.
+        """
+        # Logits less that of the top class have the same differences from their mean.
+        from_top = self.scaled.T - self.scaled.T[probabilities.top]
+        mean = _summed(probabilities.minus_top, from_top)
+        of_log_factor = quadratic_form(covariance, self.features.T)
+        return of_log_factor * (from_top - mean) ** 2
 
 
 class OwnSlopes(NamedTuple):
@@ -136,7 +152,9 @@ class OwnSlopes(NamedTuple):
         return OwnSlopes(self.features[rows])
 
     def combined(self, coefficient):
-        """See `OneFactor`."""
+        """Return the derivatives (n, n_parameters), by the parameters, of the sum of
+        each row's logits times coefficients (n, K).
+        """
         product = np.stack((coefficient * self.features, coefficient), axis=-1)
         return product.reshape(len(product), -1)
 
@@ -146,39 +164,48 @@ class OwnSlopes(NamedTuple):
         return self.features * slope + intercept
 
     def of_two_classes(self):
-        """See `OneFactor`."""
+        """Return features (3, n), and the matrix (3, 4) with which they are the
+        derivatives of the log-odds of the second of two classes.
+        """
         first, second = self.features.T
         matrix = np.array([[-1.0, 0, 0, 0], [0, 0, 1, 0], [0, -1, 0, 1]])
         return np.stack((first, second, np.ones(len(first)))), matrix
 
     @staticmethod
-    def form_of(covariance):
-        """See `OneFactor`: the slopes before the intercepts."""
+    def prepared(covariance):
+        """Return the covariance (2 K, 2 K) of the parameters with all slopes before all
+        intercepts, as `variance` takes it.
+        """
         order = np.arange(len(covariance)).reshape(-1, 2).T.ravel()
         return covariance[np.ix_(order, order)]
 
-    def variance(self, form, shares):
-        """See `OneFactor`."""
-        slope = self.features.T
-        n_classes = len(slope)
-        top, _ = shares.top
-        # 1. The covariances of the parameters with the sum of the logits times the
-        # deviation, and with the mean logit: that sum and the logit of the top class.
-        deviation = np.concatenate((shares.deviation * slope, shares.deviation))
-        with_deviation = form @ deviation
-        with_mean = form[:, :n_classes].take(top, axis=1)
-        with_mean *= slope[shares.top]
-        with_mean += form[:, n_classes:].take(top, axis=1)
-        with_mean += with_deviation
-        # 2. Those of the logits.
-        with_mean = slope * with_mean[:n_classes] + with_mean[n_classes:]
-        of_slope, of_intercept = form.diagonal().reshape(2, n_classes, 1)
-        of_both = form[:n_classes, n_classes:].diagonal()[:, None]
-        return shares.variances(
-            (of_slope * slope + 2 * of_both) * slope + of_intercept,
+    def variance(self, covariance, probabilities):
+        """Return the variances (K, n) of the logit of each class less the mean logit,
+        from a `prepared` covariance and `ClassProbabilities`.
+        """
+        features = self.features.T
+        n_classes = len(features)
+        top_class, _ = probabilities.top
+        # 1. Covariances (2 K, n) of the parameters with the mean logit, which is
+        # (p - e_top) @ logits plus the logit of the top class. The derivatives of a
+        # logit are its feature by the slope, and 1 by the intercept.
+        minus_top = probabilities.minus_top
+        derivatives = np.concatenate((minus_top * features, minus_top))
+        with_minus_top = covariance @ derivatives
+        with_mean = covariance[:, :n_classes].take(top_class, axis=1)
+        with_mean *= features[probabilities.top]
+        with_mean += covariance[:, n_classes:].take(top_class, axis=1)
+        with_mean += with_minus_top
+        # 2. Covariances (K, n) of the logits with the mean logit, and their variances.
+        with_mean = features * with_mean[:n_classes] + with_mean[n_classes:]
+        of_slope, of_intercept = covariance.diagonal().reshape(2, n_classes, 1)
+        of_both = covariance[:n_classes, n_classes:].diagonal()[:, None]
+        of_logit = (of_slope * features + 2 * of_both) * features + of_intercept
+        return probabilities.variances(
+            of_logit,
             with_mean,
-            _summed(shares.probability, with_mean),
-            _summed(deviation, with_deviation),
+            of_mean=_summed(probabilities.values, with_mean),
+            of_minus_top=_summed(derivatives, with_minus_top),
         )
 
 
@@ -208,7 +235,9 @@ class SharedFeatures(NamedTuple):
         return SharedFeatures(self.features[rows], self.n_classes)
 
     def combined(self, coefficient):
-        """See `OneFactor`."""
+        """Return the derivatives (n, n_parameters), by the parameters, of the sum of
+        each row's logits times coefficients (n, K).
+        """
         product = coefficient[:, :, None] * self.features[:, None]
         return product.reshape(len(product), -1)
 
@@ -217,42 +246,52 @@ class SharedFeatures(NamedTuple):
         return self.features @ parameters.reshape(self.n_classes, -1).T
 
     def of_two_classes(self):
-        """See `OneFactor`."""
+        """Return the features (b, n), and the matrix (b, 2 b) with which they are the
+        derivatives of the log-odds of the second of two classes.
+        """
         one = np.eye(self.features.shape[1])
         return self.features.T, np.hstack((-one, one))
 
-    def form_of(self, covariance):
-        """See `OneFactor`: the covariance of the logits of two classes is a quadratic
-        function of the b features. Its coefficients, a row for each pair of classes,
-        belong to the products of two features.
+    def prepared(self, covariance):
+        """Return the covariance (K b, K b) of the parameters as `variance` takes it:
+        the coefficients (class pairs, feature pairs) of products of two features.
+
+        The covariance of the logits of two classes is a quadratic function of the b
+        features. A pair of classes or of features may be twice the same one.
         """
         n_features = self.features.shape[1]
         one_class, other_class = _pairs(self.n_classes)
         first, second = _pairs(n_features)
         blocks = covariance.reshape(2 * (self.n_classes, n_features))
         blocks = blocks.transpose(0, 2, 1, 3)[one_class, other_class]
+        # The product of two different features stands twice in the function, its square
+        # once.
         coefficient = blocks[:, first, second] + blocks[:, second, first]
         coefficient[:, first == second] /= 2
         return coefficient
 
-    def variance(self, form, shares):
-        """See `OneFactor`."""
-        # 1. The covariances of the logits of each pair of classes.
+    def variance(self, covariance, probabilities):
+        """Return the variances (K, n) of the logit of each class less the mean logit,
+        from a `prepared` covariance and `ClassProbabilities`.
+        """
+        # 1. The covariances of the logits: by pair of classes (n_pairs, n), and as an
+        # array (K, K, n).
         features = np.ascontiguousarray(self.features.T)
         first, second = _pairs(len(features))
-        of_pair = form @ (features[first] * features[second])
+        of_pair = covariance @ (features[first] * features[second])
         position = _positions(self.n_classes)
-        # 2. Those with the sum of the logits times the deviation, and with the mean
-        # logit: that sum and the logit of the top class.
-        of_two = of_pair[position]
-        with_deviation = np.einsum("jkn,kn->jn", of_two, shares.deviation)
-        top, row = shares.top
-        with_mean = with_deviation + of_pair[position[:, top], row]
-        return shares.variances(
+        of_logits = of_pair[position]
+        # 2. Those of each logit with the mean logit (K, n), which is (p - e_top) @
+        # logits plus the logit of the top class.
+        minus_top = probabilities.minus_top
+        with_minus_top = np.einsum("jkn,kn->jn", of_logits, minus_top)
+        top_class, row = probabilities.top
+        with_mean = with_minus_top + of_pair[position[:, top_class], row]
+        return probabilities.variances(
             of_pair[position.diagonal()],
             with_mean,
-            _summed(shares.probability, with_mean),
-            _summed(shares.deviation, with_deviation),
+            of_mean=_summed(probabilities.values, with_mean),
+            of_minus_top=_summed(minus_top, with_minus_top),
         )
 
 
@@ -269,7 +308,9 @@ def _pairs(n):
 
 @cache
 def _positions(n):
-    """Return the position (n, n) of each pair in `_pairs`."""
+    """Return the position (n, n) of each pair of numbers in `_pairs`, which has every
+    pair once: (i, j) and (j, i) have one position.
+    """
     first, second = _pairs(n)
     position = np.empty((n, n), dtype=np.intp)
     position[first, second] = position[second, first] = np.arange(len(first))

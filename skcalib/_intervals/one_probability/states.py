@@ -44,8 +44,9 @@ def check_limits(value):
     one.
     """
     kind = value.get("kind") if isinstance(value, dict) else None
-    axes, plain = _KEYS.get(kind, ({}, set()))
+    axes, plain = _KEYS.get(kind, ({}, set()))  # of the arrays, and names of numbers
     if kind == "regression" and _PROFILE & value.keys():
+        # The table of profile limits is checked first, then the state without it.
         _check_profile(value)
         check_limits({name: value[name] for name in value if name not in _PROFILE})
         return value
