@@ -141,8 +141,8 @@ class BinaryTask(NamedTuple):
         Returns
         -------
         cells : Cells
-            The cells. With `most`, labels are to be drawn for them: their variances
-            are those of `adjusted`.
+            The cells. With `most`, labels are to be drawn for them: the method
+            `adjusted` gives them the variances of their event frequencies.
         """
         cells = Cells.from_rows(*self)
         if most is None:

@@ -153,8 +153,9 @@ class GroupwiseError(BinnedError):
         labels=None,
     ):
         """Return the errors of the groups as one number, or a dict from group to its
-        error where `reduce` is None. The arguments are those of `CalibrationError`;
-        `binning` is not used, because the bins are a field.
+        error where `reduce` is None. The arguments are labels, probabilities, weights
+        (n,), the positive label and the labels of the columns, None where they are not
+        given; `binning` is not used, because the bins are a field.
         """
         errors, group_weights = self.by_group(
             y_true,

@@ -48,13 +48,14 @@ def _brier(scores, labels):
 
 def largest_brier(scores):
     """Return the largest Brier score that a sample could have with another label, for
-    scores as in `losses_by_label`.
+    scores (n,) of an event or (n, K) of classes.
     """
     if scores.ndim == 1:
         scores = scores.astype(np.float64)
         return float(np.max(np.maximum(scores, 1 - scores)) ** 2)
     if isinstance(scores, DeviceScores):
         return scores.largest_brier
+    # Of the label with the smallest score: sum_k p_k^2 - 2 p_label + 1.
     smallest = scores.min(axis=1).astype(np.float64)
     return float(np.max(sums_of_squares(scores) - 2 * smallest + 1))
 

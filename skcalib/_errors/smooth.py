@@ -153,8 +153,9 @@ class FixedWidthPower(SmoothPower):
 
 
 def _smoothed_error(coefficients, width):
-    """Return smECE_sigma (...), sigma = `width` (a number or (..., 1)): the mean
-    absolute residual after smoothing by a Gaussian reflected at 0 and 1.
+    """Return smECE_sigma (...), the mean absolute residual after smoothing by a
+    Gaussian of width sigma, reflected at 0 and 1. `coefficients` (..., points) are
+    those of the residuals' cosine series, `width` is sigma (a number or (..., 1)).
     """
     # In a cosine series, smoothing multiplies the k-th coefficient by the Gaussian's
     # characteristic function exp(-(pi k sigma)^2 / 2).

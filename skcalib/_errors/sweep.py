@@ -127,6 +127,8 @@ class SweepPower(ErrorPower):
         """Return the p-th powers (draws,) of the plugin error in the bins between cuts
         (increasing numbers of scores below each), for cumulative events (draws, m + 1).
         """
+        # Sums over the scores below each cut; their differences are those of the bins.
+        # `excess` is expected less observed events.
         weight_before = self.table.weight[cuts]
         weight = weight_before[1:] - weight_before[:-1]
         excess_before = self.weighted_scores[cuts] - positives[:, cuts]

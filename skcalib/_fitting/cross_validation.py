@@ -229,6 +229,8 @@ class _MeanOfFolds:
 
     def __init__(self, unchanged):
         self._unchanged = unchanged
+        # The sums, over the folds, of the weights (n,) and of the weighted
+        # probabilities of the test samples.
         self._weight = np.zeros(len(unchanged))
         self._total = 0.0
         if isinstance(unchanged, np.ndarray):
@@ -249,7 +251,9 @@ class _MeanOfFolds:
         self._total = self._total + probabilities.times_rows(weight)
 
     def value(self):
-        """Return the means, an array or `DeviceScores`."""
+        """Return the weighted mean of each sample's probabilities over the folds that
+        were added, an array or `DeviceScores`.
+        """
         if isinstance(self._unchanged, np.ndarray):
             return (self._total.T / self._weight).T
         total = self._unchanged.with_values(self._total)

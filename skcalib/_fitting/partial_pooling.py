@@ -52,7 +52,7 @@ class ClassProblems(NamedTuple):
     @property
     def root_mean_square(self):
         """The root mean square of the log-odds over all problems."""
-        if self._is_by_class:
+        if self._is_by_class:  # weights (K, n), which differ between the problems
             mean = np.average(self.log_odds**2, weights=self.sample_weight)
             return float(np.sqrt(mean))
         # sums over the classes, one for each row (n,)
@@ -86,7 +86,8 @@ class ClassProblems(NamedTuple):
         """Return the coefficients (d,) of one map for all the problems.
 
         ``features(log_odds)`` returns the features (d, m) of log-odds (m,); `smooth`
-        asks for Platt's targets; `options` are those of `fit_logistic`.
+        asks for Platt's targets; `options` are a ridge, bounds and the like, keywords
+        of `fit_logistic`.
         """
         log_odds, labels, weight = self.flat
         return fit_logistic(

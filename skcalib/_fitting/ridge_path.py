@@ -71,10 +71,12 @@ class AffineProblem(NamedTuple):
         )
 
     def fit(self, penalty, start=None, preconditioner=None, tolerance=TOLERANCE):
-        """Return the parameters (n_parameters,) of least log-loss with a ridge toward
-        temperature scaling.
+        """Return the parameters (n_parameters,) of least log-loss with a ridge
+        `penalty` (n_parameters,) toward temperature scaling.
 
-        `penalty` (n_parameters,) and the others are as in `fit_softmax_regression`.
+        Steps begin at `start` (n_parameters,), by default at temperature scaling;
+        `preconditioner` is an inverse Hessian of similar rows, or None; `tolerance` is
+        twice the loss that may be left, in nats per row.
         """
         return fit_softmax_regression(
             self.affine_map,
@@ -163,8 +165,8 @@ def fit_path(problem, penalties):
     predicts best on rows left out, and the parameters (n_parameters,) fitted with it to
     all rows.
 
-    `penalties` is a list of ridges (n_parameters,), the strongest first. How one of
-    them is chosen is said in `RidgeChoice`. Every fit starts from the last.
+    `penalties` is a list of ridges (n_parameters,), the strongest first. A weaker one
+    must predict clearly better to be taken. Every fit starts from the last.
     """
     n_classes = problem.logits.shape[1]
     # Too many logits to keep in memory: a sample chooses. Every parameter needs a
@@ -223,10 +225,12 @@ def fit_ridge(problem, penalty, start=None, curvature=None):
 
 
 def _fit_path_on_sample(problem, penalties):
-    """Return what `fit_path` does, for more logits than fit into memory: every step-th
-    row chooses the ridge, which, as the precision of a prior, does not depend on the
-    number of rows; all rows take part in the last fit, which starts from the sample's
-    parameters.
+    """Return the index of the best of several ridges, and the parameters
+    (n_parameters,) fitted with it, for more logits than fit into memory.
+
+    Every step-th row chooses the ridge, which, as the precision of a prior, does not
+    depend on the number of rows; all rows take part in the last fit, which starts from
+    the sample's parameters.
     """
     step = -(-_n_logits(problem) // _SAMPLE)  # rounded up
     sampled = slice(None, None, step)
@@ -299,8 +303,8 @@ class RidgeChoice:
     """
 
     def __init__(self):
-        self.best = 0
-        self.is_done = False
+        self.best = 0  # number of the ridge taken so far
+        self.is_done = False  # whether weaker ridges need not be tried
         self._n_tried = 0
         self._least = np.inf  # loss of the best
         self._last = np.inf  # loss of the ridge tried last

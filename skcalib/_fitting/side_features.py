@@ -41,8 +41,10 @@ class SideFeatures(NamedTuple):
     ):
         """Fit a logistic regression on some features and the standardised ones.
 
-        The arguments are those of `skcalib._solvers.logistic.fit_logistic` without the
-        standardised features; `features` is a callable.
+        ``features(rows)`` returns other features (d, n_rows) of a slice of rows, which
+        have a ridge of their own: ``penalty @ (coef - centre)**2 / 2`` with `centre`
+        and `penalty` (d,), and `lower` bounds (d,), or None for none. `targets` and
+        `sample_weight` are (n,).
 
         Returns
         -------

@@ -21,9 +21,10 @@ ONE_CLASS_IN_CLUSTERS = (
 def rows_bias_test(
     scores, labels, confidence_level, weight=None, *, label_weights=None, cluster=None
 ):
-    """Test a bias as `bias_test` does, for importance weights and for rows in clusters.
+    """Test whether the mean score differs from the event frequency by chance alone, for
+    importance weights and for rows in clusters, by `bias_test`.
 
-    `bias_test` takes weights for numbers of independent rows. So all weights are first
+    That test takes weights for numbers of independent rows. So all weights are first
     divided by one number: the variance of the weighted number of events, divided by the
     variance that `bias_test` assumes. For importance weights w this number is
     sum w1 w0 v / sum w v, with v = s (1 - s) and the weights w1 and w0 of a row with
@@ -63,7 +64,7 @@ def rows_bias_test(
     importance = label_weights is not None
     no_limits = BiasTest(pvalue=1.0, low=np.nan, high=np.nan, bias_pvalue=1.0)
     if importance:
-        # Clusters say nothing without two classes either.
+        # Why the weights leave too little to judge by; clusters do not change that.
         reason = too_few_units(weight, importance) or label_weights.reason(labels)
         if reason:
             return no_limits, reason

@@ -57,6 +57,7 @@ class ClusterCellDraws:
     """
 
     def __init__(self, cells, rows, cluster, weight, correlation, n_draws, rng):
+        # The rows have one column: the cell of each row (n,), and its score (n,).
         n_cells = len(cells.weight)
         self.correlation = correlation
         self.n_draws = n_draws
@@ -64,7 +65,8 @@ class ClusterCellDraws:
         scores = rows.scores[:, 0].astype(np.float64)
         self._cell_weight = cells.weight
         self._mean_score = cells.mean_score
-        # 1. The grades, (n_grades,) each: the cell, the weight and the mean score.
+        # 1. The grades, groups of rows of a cell with nearly the same score: the cell,
+        # the weight and the mean score of each, (n_grades,).
         grade, cell_of_grade = _grades(scores, cell, n_cells)
         n_grades = len(cell_of_grade)
         self._cell = cell_of_grade
@@ -280,7 +282,7 @@ def _beta_draws(mean, relative, normal):
     """Return quantiles (draws, m) of beta distributions with means (draws, m) and
     variances `relative` (m,) times mean (1 - mean), at standard normal deviates.
     """
-    drawn = mean.copy()
+    drawn = mean.copy()  # what is drawn where nothing varies
     varies = np.flatnonzero(relative > 0)
     # The two parameters of a distribution add up to 1 / relative - 1.
     total = np.maximum(1 / relative[varies] - 1, 1e-6)
@@ -300,6 +302,7 @@ def _beta_draws(mean, relative, normal):
         steps += x * (square - 3) * kurtosis / 24
         steps -= x * (2 * square - 5) * skewness**2 / 36
         values = center + deviation * steps
+    # Others by the exact quantile. Where the mean is 0 or 1 there is no distribution.
     least = np.minimum(a, b)
     is_normal = (least >= _LEAST_PARAMETER) & (np.abs(skewness) <= _LARGEST_SKEWNESS)
     exact = ~is_normal & (least > 0)

@@ -353,7 +353,9 @@ class _ManyExact:
 
     def __init__(self, rows, z, events):
         n_rows = np.rint(rows.total).astype(np.int64)
-        k = np.rint(events).astype(np.int64)
+        k = np.rint(events).astype(np.int64)  # the observed numbers of events
+        # P(S = 0), P(S = 1), ... of each problem, one problem after the other, and
+        # where those of each problem begin.
         mass = _event_count_pmfs(z, rows.weight, n_rows)
         first = np.cumsum(n_rows + 1) - (n_rows + 1)
         self._mass_of_observed = mass[first + k]
@@ -455,9 +457,11 @@ class _Saddlepoint:
 
     def __init__(self, rows, z, variance, skewness):
         self._rows = rows
+        # of an event in each row, for log-odds z (m,) at the estimated shift
         self._probability = expit(z)
         self._log_probability = log_expit(z)
         self._log_complement = log_expit(-z)
+        # of the number of events of each problem, (n_problems,)
         self._variance = variance
         self._skewness = skewness
 

@@ -161,7 +161,7 @@ class _Batch:
     """
 
     def __init__(self, problems, positions, rows, tail):
-        shape = rows.shape
+        shape = rows.shape  # (bins of a problem, problems)
         self._tail = tail
         self._cells = problems.cells.at(positions.ravel())
         weight = self._cells.weight.reshape(shape)
@@ -363,7 +363,7 @@ class _Search:
         self._direction = direction
         self._outcomes = outcomes
         self._tail = tail
-        self._sign = 1.0 if rises else -1.0
+        self._sign = 1.0 if rises else -1.0  # makes the excess rise with c
         # From this c on every frequency is 0 or 1, or equals its score.
         room = np.where(direction > 0, 1 - laws.score, laws.score)
         steps = np.zeros(room.shape)

@@ -482,8 +482,9 @@ def _directions(powers, cells):
 
 
 def directions_of_samples(cells, sizes, is_sum_of_squares):
-    """Return the directions of the search for the intervals of several binned errors,
-    each (m,), as `_directions` does for one.
+    """Return the directions of the search for the intervals of several binned errors, a
+    list of deviations (m,) of the event frequencies from the scores, the observed one
+    first.
 
     Parameters
     ----------
@@ -492,7 +493,7 @@ def directions_of_samples(cells, sizes, is_sum_of_squares):
     sizes : ndarray of int, shape (n_samples,)
         Number of bins of each sample.
     is_sum_of_squares : bool
-        See `ErrorPower`.
+        Whether the errors depend on the sum of squared deviations alone.
     """
     deviation = cells.deviation.copy()
     starts = np.cumsum(sizes) - sizes

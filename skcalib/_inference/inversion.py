@@ -130,7 +130,7 @@ class JoinedHypotheses:
 
     def __init__(self, group, members):
         joined = [group[k] for k in members]
-        self.members = members
+        self.members = members  # positions in the group
         self._draw = CountDraws.joined([hypotheses.draw for hypotheses in joined])
         self._powers = JoinedPowers([hypotheses.power for hypotheses in joined])
         self._scores = [hypotheses.cells.mean_score for hypotheses in joined]

@@ -110,8 +110,8 @@ class BiasTestsOfRows:
     """
 
     def __init__(self, rows, events, variance):
-        self.rows = rows
-        self.events = events
+        self.rows = rows  # those of all problems, one problem after the other
+        self.events = events  # weighted numbers of events, (n_problems,)
         # How many times longer each side of the interval becomes: the standard
         # deviation of y - s over that of calibrated scores, at least 1.
         probability = expit(rows.z)

@@ -136,7 +136,9 @@ class ListedBlock:
 
     def __init__(self, block, floor):
         self.n_draws = block.n_draws
-        columns = np.ascontiguousarray(block.uniform.T)  # in the order of the cells
+        # Lists, in the order of the cells, of the uniform numbers above the floor, with
+        # the draw and the cell of each.
+        columns = np.ascontiguousarray(block.uniform.T)
         is_above = columns > floor[:, None]
         place = np.flatnonzero(is_above)
         cell, draw = np.divmod(place, block.n_draws)

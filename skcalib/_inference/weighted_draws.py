@@ -31,12 +31,13 @@ class SampledLabelDraws:
     """
 
     def __init__(self, cells, rows, label_weights, n_draws, rng):
-        self._cells = cells
-        self._cell = rows.cell[:, 0]
+        self._cells = cells  # groups of rows with near scores
+        self._cell = rows.cell[:, 0]  # the number of each row's cell, (n,)
         self._scores = rows.scores[:, 0].astype(np.float64)
         self._labels = rows.labels[:, 0]
         self._label_weights = label_weights
         self.n_draws = n_draws
+        # Draws come in blocks of these numbers of draws, made anew from the seed.
         self._sizes = block_sizes(n_draws, len(self._cell))
         self._seed = rng.randint(np.iinfo(np.int32).max)
 
@@ -101,6 +102,7 @@ class MultiplierDraws:
         self._mean_score = cells.mean_score
         # The share of a row in its cell, (n, n_columns).
         self._share = rows.sample_weight[:, None] / cells.weight[rows.cell]
+        # The independent unit of each row, itself or its cluster, has one sign.
         unit = np.arange(n_rows)
         if cluster is not None:
             unit = np.unique(cluster, return_inverse=True)[1]

@@ -349,7 +349,8 @@ def sampled_labels(labels, weight):
 
 def warn_of_counts(labels, weight):
     """Warn of weights (n,) or None that are taken for counts of rows though they do not
-    look like counts; see `looks_like_counts`.
+    look like counts: they are no whole numbers, or one number for each of the boolean
+    labels (n,).
     """
     if weight is not None and (weight % 1).any():
         warn(

@@ -141,18 +141,19 @@ def checked_scores(
     """Return the checked scores (n, C), and the predicted column of each row and its
     score, (n,) each; these two are None with fewer than `predict_from` columns.
 
-    Scores are validated as in `check_scores`. The predicted column is the first of the
-    largest ones. All is done in one pass over the scores, if they are valid. With
+    Probabilities must lie in [0, 1] and their rows sum to 1, unless `rows_sum_to_one`
+    is False; logits must be finite, or -inf beside a finite one. The predicted column
+    is the first of the largest ones. All is done in one pass, if they are valid. With
     `may_stay`, probabilities of several columns on a device that NumPy cannot read
     become `DeviceScores`.
     """
     if may_stay:
-        stayed = device_scores(scores, rows_sum_to_one=rows_sum_to_one)
-        if stayed is not None:
+        on_device = device_scores(scores, rows_sum_to_one=rows_sum_to_one)
+        if on_device is not None:
             top_label = (None, None)
-            if stayed.shape[1] >= predict_from:
-                top_label = stayed.top_label
-            return stayed, *top_label
+            if on_device.shape[1] >= predict_from:
+                top_label = on_device.top_label
+            return on_device, *top_label
     matrix, given_type = score_matrix(scores, name)
     if input == "logit":
         return _check_range(matrix, name, input), None, None

@@ -127,8 +127,8 @@ class Influence:
         return Spread(float(np.sqrt(square) / total), float(degrees))
 
     def _of_clusters(self, values, weight):
-        """Return the `Spread` of the weighted mean of influences (n,) with weights
-        (n,), from their sums over clusters; see `cluster_variance`.
+        """Return the `Spread` (standard error and degrees of freedom) of the weighted
+        mean of influences (n,) with weights (n,), from their sums over clusters.
         """
         total = weight.sum()
         if not values.any():

@@ -107,7 +107,8 @@ def _distance(fraction, scale, reach):
 def _score(theta, counts, values, base, possible, cautious=False):
     """Return the score statistic (m,) of the hypotheses "the ratio sum v / sum u is
     theta": the mean of x = v - theta u over its standard deviation if its expectation
-    is 0. `counts` (m, n_cells) rows have the `values` v and the `base` u.
+    is 0. `counts` (m, n_cells) rows have the `values` v and the `base` u; rows can fall
+    into the `possible` cells.
 
     With `cautious` it is the root of the likelihood ratio statistic, where that is
     nearer to 0.

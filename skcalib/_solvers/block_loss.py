@@ -57,8 +57,8 @@ class BlockLoss:
         keeps_features=False,
         is_impossible=None,
     ):
-        self.affine_map = affine_map
-        self.features = features
+        self.affine_map = affine_map  # from parameters and features to logits
+        self.features = features  # a function without arguments
         self.weight = weight
         self.keeps_probabilities = keeps_probabilities
         self.keeps_features = keeps_features

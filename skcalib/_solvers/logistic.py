@@ -164,7 +164,8 @@ def fit_jeffreys(design, labels, weight, start, centre=None, penalty=None):
     start : ndarray of shape (d,)
         Where the steps begin.
     centre, penalty : ndarray of shape (d,) and (d, d), default=None
-        A ridge, as in `fit_logistic`.
+        The ridge ``(coef - centre) @ penalty @ (coef - centre) / 2`` on the summed
+        loss; None for none.
 
     References
     ----------
@@ -200,6 +201,8 @@ def inverse_curvature(curvature):
     """Return the inverse of a matrix (d, d) that is positive, or nearly so; it is huge
     in directions without curvature.
     """
+    # The matrix is scaled to a diagonal of ones, so that one least eigenvalue suits all
+    # directions.
     scale = np.sqrt(np.diag(curvature))
     scale[scale == 0] = 1.0
     values, vectors = np.linalg.eigh(curvature / np.outer(scale, scale))

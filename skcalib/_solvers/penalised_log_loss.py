@@ -100,7 +100,8 @@ class PenalisedLogLoss:
         if n_rows >= _LARGEST_DENSE_HESSIAN:
             most_parameters *= 2
         self.is_dense = self.dtype == np.float64 and len(penalty) <= most_parameters
-        # what `_dense_step` keeps from one step to the next
+        # What `_dense_step` keeps from one step to the next: gradient @ step, and a
+        # function that solves a system with the Hessian.
         self.decrement = np.inf
         self.solve = None
         # what `_conjugate_gradient_step` keeps

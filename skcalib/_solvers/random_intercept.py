@@ -123,6 +123,9 @@ class _Likelihood:
     """
 
     def __init__(self, offsets, labels, weight, cluster):
+        # `offsets` (n,) are the log-odds of the samples before a shift, `cluster` (n,)
+        # codes from 0 on. The centre is the shift that makes the expected number of
+        # events the observed one.
         self.n_clusters = int(cluster.max()) + 1
         self.centre = common_shift(offsets, weight @ labels, weight)
         # 1. The log-likelihood of each cluster and its first two derivatives, at a grid

@@ -323,8 +323,8 @@ def row_derivatives(inverse, logits, codes, dtype=None):
 
 
 def _two_class_derivatives(inverse, logits, codes):
-    """Yield what `row_derivatives` does, for two classes: slices of rows with the first
-    and the second derivatives, by the inverse temperature t, of their log-losses.
+    """Yield, for blocks of rows, a slice and the first and second derivatives of the
+    rows' log-losses by the inverse temperature t, (n_rows,) each, for two classes.
 
     With m the logit of the true class less that of the other one, the log-loss of a row
     is log(1 + exp(-t m)), and the other class has the probability q = expit(-t m). The
@@ -356,9 +356,10 @@ def fit_brier_temperature(logits, codes, sample_weight=None):
         return 1.0
     if namespace_of(logits) is np and logits.shape[1] == 2:
         log_odds = np.subtract(logits[:, 1], logits[:, 0], dtype=np.float64)
-        cells, is_second, weight = condensed(log_odds, codes == 1, sample_weight)
-        if len(cells) < len(logits):
-            logits_of_cells = np.column_stack((np.zeros_like(cells), cells))
+        # A cell has the mean log-odds of rows of one class with nearly equal ones.
+        of_cells, is_second, weight = condensed(log_odds, codes == 1, sample_weight)
+        if len(of_cells) < len(logits):
+            logits_of_cells = np.column_stack((np.zeros_like(of_cells), of_cells))
             codes_of_cells = is_second.astype(np.intp)
             start, bounds = _least_minimum(logits_of_cells, codes_of_cells, weight)
             score = _BrierScore(logits, codes, sample_weight)

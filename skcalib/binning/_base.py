@@ -340,8 +340,9 @@ class BinLookup:
         return np.mean(self._bins_by_table(table, scores) < 0)
 
     def _bins_by_table(self, table, scores):
-        """Return each score's bin (n,): inner edges below its cell, plus 1 above the
-        next one; negative in cells with several.
+        """Return each score's bin (n,) by a `_CellTable`: the number of inner edges
+        below the score's cell, plus 1 if it is above the next edge; negative in cells
+        that contain several edges.
         """
         cells = _cells(scores, table.n_cells, self.clips)
         # "clip" is quicker than the default "raise", and changes nothing: no cell is

@@ -467,7 +467,7 @@ def _certificate(
     """Return the `CalibrationCertificate` of binary problems, triples (n_bins,) of
     numbers of events, of rows, and predictions. The error probability is divided by the
     number of problems and candidates (union bound). `interval` is that of a bin's
-    frequency, or "theorem"; see `uniform_mass_certificate`.
+    frequency or, with one width for all bins, "theorem" (Gupta and Ramdas).
     """
     check_option(kind, "kind", tuple(_PROMISES))
     n_candidates = check_count(n_candidates, "n_candidates")

@@ -54,6 +54,7 @@ class ValidityShares(ResultTable):
     validity: np.ndarray
 
     def _sentences(self):
+        """Say within which tolerance most forecasts lie."""
         is_enough = self.validity >= _MOST_FORECASTS
         if not np.any(is_enough):
             share = percent_words(self.validity[-1])

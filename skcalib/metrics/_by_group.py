@@ -577,8 +577,9 @@ def jeffreys_pvalue(n_events, n, score, alternative):
 
 
 def _pvalue_distribution(sample, alternative):
-    """Return the `pvalue_distribution` of a `Sample` under calibration; None with
-    clusters or importance weights, where it is unknown.
+    """Return the p-values that a `Sample` can have if its scores are calibrated, and
+    their cumulative probabilities; None with clusters or importance weights, where they
+    are unknown.
     """
     if sample.cluster is not None or sample.importance:
         return None

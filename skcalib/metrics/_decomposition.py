@@ -70,6 +70,7 @@ class ScoreDecomposition(ResultRecord):
         return self
 
     def _sentences(self):
+        """Return the parts as a sum whose rounded terms add up."""
         miscalibration, discrimination, uncertainty, within, score = sum_words(
             self.miscalibration,
             -self.discrimination,

@@ -35,6 +35,7 @@ class GroupErrors(dict):
         return {"group": list(self), "error": list(self.values())}
 
     def __str__(self):
+        """Name the group with the largest error."""
         if not self:
             return "No group has samples."
         worst = max(self, key=self.get)

@@ -86,6 +86,7 @@ class GroupCalibration(ResultTable):
     _limits_of_all: np.ndarray | None = None
 
     def _printed_columns(self):
+        """Return the columns (a dict) without those that would make lines too long."""
         columns = self.columns()
         for name in ("pvalue", "bias_pvalue", "binomial_pvalue", "jeffreys_pvalue"):
             del columns[name]

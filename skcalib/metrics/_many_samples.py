@@ -282,7 +282,8 @@ class BiasTests:
     def __init__(self, samples, alternative="two-sided"):
         self._samples = samples
         self._alternative = alternative
-        self._is_independent = samples.is_independent
+        # Samples of independent rows are tested together, the others one by one.
+        self._is_independent = samples.is_independent  # (n_samples,)
         self._independent = None
         if self._is_independent.any():
             self._independent = samples.tests_of_independent

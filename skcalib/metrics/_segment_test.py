@@ -104,6 +104,7 @@ class SegmentTestResult(ResultRecord):
         return self.segments.to_frame()
 
     def _sentences(self):
+        """Say whether any group is miscalibrated, and name the worst one."""
         table = self.segments
         worst = table.segment[0]
         n = len(table)
@@ -621,6 +622,7 @@ class _Segments:
         cumulative differences over the standard deviation of its events, for the
         indices of events, or weighted residuals (n,), `drawn`.
         """
+        # Differences of observed and expected events by segment and score cell.
         if drawn.dtype.kind == "f":
             differences = self._cell_sums(drawn)
         else:

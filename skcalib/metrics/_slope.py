@@ -63,6 +63,7 @@ class CalibrationSlopeIntercept(ResultRecord):
     intercept: IntervalEstimate
 
     def _sentences(self):
+        """Say both numbers, what they mean, and why one has no interval."""
         slope, intercept = self.slope, self.intercept
         level = ""
         if slope.confidence_level is not None:

@@ -23,7 +23,8 @@ def bins(bins_of, count, positives):
 def _state(samples, bins_of, count, positives):
     """Return the state of the limits of bins, a dict, for `Samples`: the numbers of
     samples and events (n_bins,) of each bin, and how many independent samples the rarer
-    label is worth. The other arguments are those of `bins`.
+    label is worth. ``bins_of(scores)`` returns the bin (n,) of each score; `count` and
+    `positives` (n_bins,) are numbers without weights.
     """
     if not samples.is_dependent:
         return {

@@ -68,7 +68,8 @@ def _kept(samples, first, last, weight, positives):
     """Return the `_Ranges` of `Samples` that a fit keeps: the given ones, or where
     there are many or samples have weights or clusters, at most 512.
 
-    `first`, `last`, `weight` and `positives` (m,) are those of `monotone`.
+    `first` and `last` (m,) are the ends of the given ranges, increasing; `weight` and
+    `positives` (m,) the total weights of the samples and of the events in each.
     """
     ranges = _Ranges(first, last, weight, positives, events=0.0)
     if len(first) > _MOST_KEPT or samples.is_dependent:

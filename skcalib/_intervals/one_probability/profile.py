@@ -90,10 +90,11 @@ class _Likelihood:
     """
 
     def __init__(self, design, labels, weight):
-        self.design = design
-        self.labels = labels
+        self.design = design  # features (d, n)
+        self.labels = labels  # (n,), as the weights
         self.weight = weight
-        # of two features: information and leverages are linear in them
+        # Products of two features, (d d, n): information and leverages are linear in
+        # them.
         self.products = (design[:, None] * design).reshape(-1, design.shape[1])
 
     def __call__(self, coefs):

@@ -122,8 +122,9 @@ def _state(rows, features, start, centre, penalty):
     """Return the state of the limits of a regression of `_Rows`: a dict of its
     coefficients, their covariances, the degrees of freedom and the number of events.
 
-    The other arguments are those of `regression`; `start` (d,) are the coefficients of
-    the map.
+    ``features(scores)`` returns the features (d, n) of scores; the fit begins at
+    `start` (d,), the coefficients of the map. `centre` (d,) and `penalty` (d, d) are
+    those of a ridge, or None.
     """
     # 1. The fit, and the inverse of its information.
     design = features(rows.scores)
@@ -178,6 +179,7 @@ def regression_limits(state, level):
     covariances = covariances_of(state)
 
     def limits_of(design, log_odds=None):
+        """Return the lower and the upper limits (n,) for features (d, n)."""
         half = quantile * np.sqrt(largest_variance(covariances, design))
         curve = state["coef"] @ design
         if "places" not in state:  # no table of profile limits

@@ -108,7 +108,9 @@ def _state(kept, design_of, probabilities_of, ridge):
     """Return the state of the limits of a softmax: a dict with the covariance of its
     parameters, the degrees of freedom and the number of events; None for None.
 
-    `kept` are the `_Kept` samples; the other arguments are those of `softmax`.
+    `kept` are the `_Kept` samples. ``design_of(scores)`` and
+    ``probabilities_of(scores)`` return their design and their probabilities (n, K);
+    `ridge` is the second derivative of a ridge by each parameter.
     """
     if kept is None:
         return None
@@ -231,6 +233,7 @@ def softmax_limits(state, level):
     covariance = state["covariance"]
 
     def limits_of(design, probabilities):
+        """Return the lower and the upper limits of probabilities (n, K)."""
         if probabilities.shape[1] == 2:
             rest, own = probabilities.T
             features, matrix = design.of_two_classes()

@@ -50,6 +50,7 @@ def check_limits(value):
         _check_profile(value)
         check_limits({name: value[name] for name in value if name not in _PROFILE})
         return value
+    # It has these arrays and numbers, perhaps the covariance "model", and no others.
     if kind not in _KEYS or value.keys() - {"kind", "model"} != axes.keys() | plain:
         raise ValueError(f"must be the state of limits, found {value!r:.60}")
     for name in plain:
@@ -61,7 +62,8 @@ def check_limits(value):
         is_array = is_array and array.ndim == axes.get(name, 2) and array.size > 0
         if not is_array or np.isnan(array).any():
             raise ValueError(f"must have an array of numbers as {name}")
-    if len({length for array in arrays.values() for length in array.shape}) > 1:
+    lengths = {length for array in arrays.values() for length in array.shape}
+    if len(lengths) > 1:
         raise ValueError("must have arrays of one length")
     if not 0 < value.get("level", 0.5) < 1:
         raise ValueError("must have a level between 0 and 1")
