@@ -108,8 +108,8 @@ def _without(ignore_label, y_true, y_proba, sample_weight):
 
 
 def _no_rows(sums, y_proba, multiclass, labels):
-    """Return what `summed_batch` does for a batch without samples. The classes of a
-    marginal result are the `labels`, or the numbers of the columns of `y_proba`.
+    """Return the `BinStatistics` of a batch without samples, by class if marginal: the
+    classes are the `labels`, or the numbers of the columns of `y_proba`.
     """
     empty = sums(np.empty(0), np.empty(0, dtype=bool), None)
     if multiclass != "marginal":

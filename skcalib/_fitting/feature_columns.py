@@ -64,7 +64,7 @@ class FeatureColumns:
         for (name, (values, is_missing)), learned in pairs:
             present = values[~is_missing]
             codes = np.full(len(values), np.nan)
-            if isinstance(learned, dict):
+            if isinstance(learned, dict):  # the numbers of categories, not cuts
                 labels = present.astype(object).tolist()
                 codes[~is_missing] = [learned.get(label, np.nan) for label in labels]
             else:
@@ -95,7 +95,7 @@ def cells(values, cuts):
 
 
 def _plain_columns(X, name):
-    """Return by name each column's values (n,) and which of them are missing (n,)."""
+    """Return a dict: by name, each column's values (n,) and which are missing (n,)."""
     columns = {}
     for key, column in table_columns(X, name=name).items():
         columns[key] = plain_column(column, name=key)

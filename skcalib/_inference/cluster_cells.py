@@ -257,7 +257,7 @@ def _grades(scores, cell, n_cells):
     size = np.bincount(cell, minlength=n_cells)
     rank = np.empty(len(scores), dtype=np.intp)
     rank[order] = np.arange(len(scores))
-    rank -= (np.cumsum(size) - size)[cell]
+    rank -= (np.cumsum(size) - size)[cell]  # from 0 within its cell
     grade = cell * per_cell + rank * per_cell // size[cell]
     # A cell with few rows has fewer grades.
     used, grade = np.unique(grade, return_inverse=True)

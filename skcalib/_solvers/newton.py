@@ -133,8 +133,8 @@ def damped_solution(hessian, right):
 
 
 def damped_factor(hessian):
-    """Return the function of `right` that `damped_solution` is for one Hessian, which
-    is factorised once, and overwritten.
+    """Return a function that solves ``hessian @ x = right`` for x, given `right` (d,)
+    or (d, m). The Hessian (d, d) is factorised once, and overwritten.
 
     A little is added to the diagonal, relative to it, for directions that do not change
     the loss, and more if rounding has made a curvature negative.
@@ -154,8 +154,8 @@ def damped_factor(hessian):
         )
 
     def solve(right):
-        # Rows are multiplied by `scale` (d,); transposed, that is the same expression
-        # for vectors and matrices.
+        # The factor is of the scaled Hessian, so that rows are multiplied by `scale`
+        # (d,); transposed, that is the same expression for vectors and matrices.
         solution = cho_solve(factor, (scale * right.T).T)
         return (scale * solution.T).T
 
