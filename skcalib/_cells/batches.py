@@ -109,7 +109,8 @@ def _without(ignore_label, y_true, y_proba, sample_weight):
 
 def _no_rows(sums, y_proba, multiclass, labels):
     """Return the `BinStatistics` of a batch without samples, by class if marginal: the
-    classes are the `labels`, or the numbers of the columns of `y_proba`.
+    classes are the `labels`, or the numbers of the columns of `y_proba`. `sums` makes
+    the statistics of scores, events and weights.
     """
     empty = sums(np.empty(0), np.empty(0, dtype=bool), None)
     if multiclass != "marginal":

@@ -279,9 +279,9 @@ class _Batch:
         return low, np.maximum(low, high)
 
     def _lower_limits(self, chosen):
-        """Return the powers of the lower limits of the rejected problems, `chosen`: at
-        the smallest c for which outcomes like the observed one have the probability
-        `tail`.
+        """Return the p-th powers (k,) of the lower limits of the rejected problems, at
+        positions `chosen` (k,): at the smallest c for which outcomes at least as large
+        as the observed one have the probability `tail`.
         """
         laws = self._laws.at(chosen)
         low = np.full(len(chosen), np.inf)

@@ -467,10 +467,10 @@ class _ProblemRows(NamedTuple):
 
 def _directions(powers, cells):
     """Return the directions of the search for an interval, a list: deviations d (m,),
-    so that the event frequencies of the cells are f = s + c d for c >= 0. The observed
-    one is first. Several are tried, since the upper limit depends on how deviations are
-    spread over the cells, which is unknown. `powers` are the `ErrorPower` of each
-    problem.
+    so that the event frequencies of the cells, whose mean scores are s, are f = s + c d
+    for c >= 0. The observed one is first. Several are tried, since the upper limit
+    depends on how deviations are spread over the cells, which is unknown. `powers` are
+    the `ErrorPower` of each problem.
     """
     if not powers[0].is_binned:
         return _directions_of_scores(powers, cells)

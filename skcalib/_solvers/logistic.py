@@ -447,6 +447,7 @@ def _is_flat(loss, gradient, decrement, room):
     can be gained. On such a slope that is far more than half the decrement, the gain
     that Newton's step expects. `room` (d,) is the distance from the bounds.
     """
+    # At its lower bound, a coefficient can only increase.
     can_move = (room > _NO_ROOM) | (gradient < 0)
     steepest = np.abs(gradient[can_move]).max(initial=0.0)
     twice_least_gain = steepest**2 / (_MOST_CURVATURE * loss.total_weight)

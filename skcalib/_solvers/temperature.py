@@ -236,9 +236,9 @@ def _minimum(
     dtype=None,
 ):
     """Return the inverse temperature within `bounds` that minimises the summed log-loss
-    plus ``slope_of_smoothing * inverse_temperature``, the convex loss of smoothed
-    targets. Steps begin at `start` and end when one is smaller than `tolerance` times
-    the result.
+    of logits (n, K) and class indices `codes` (n,), plus its product with
+    `slope_of_smoothing`: the convex loss of smoothed targets. Steps begin at `start`
+    and end when one is smaller than `tolerance` times the result.
     """
     weight = row_weights(sample_weight, logits)
 
