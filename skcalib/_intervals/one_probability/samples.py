@@ -64,7 +64,13 @@ class Samples(NamedTuple):
             n_events = int(np.count_nonzero(self.labels))
             return float(min(n_events, len(self.labels) - n_events))
         residual = None if fitted is None else self.labels - fitted
-        return effective_events(self.labels, self.weight, True, self.cluster, residual)
+        return effective_events(
+            self.labels,
+            self.weight,
+            importance=True,
+            cluster=self.cluster,
+            residual=residual,
+        )
 
     def design_effect(self, fitted):
         """Return the variance of the sum of the residuals, label less fitted

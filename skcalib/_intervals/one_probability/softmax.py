@@ -212,9 +212,14 @@ def _of_clusters(kept, design, probabilities, scores, information):
     for k, probability in enumerate(probabilities.T):
         is_class = kept.codes == k
         residual = is_class - probability
-        events.append(
-            effective_events(is_class, kept.weight, True, kept.cluster, residual)
+        n_events = effective_events(
+            is_class,
+            kept.weight,
+            importance=True,
+            cluster=kept.cluster,
+            residual=residual,
         )
+        events.append(n_events)
     return {
         "covariance": left_out_covariance(steps),
         "degrees": float(min(satterthwaite(np.array(variances)), len(steps) - 1)),
