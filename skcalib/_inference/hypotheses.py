@@ -544,7 +544,7 @@ def _spread_directions(cells, deviation, sizes, is_sum_of_squares):
 
 
 def _directions_of_scores(powers, cells):
-    """Return the directions (m,) for an error whose cells are distinct scores:
+    """Return a list of directions (m,) for an error whose cells are distinct scores:
     residuals averaged over a small and a large window, since that of a single score is
     mostly noise.
     """

@@ -623,7 +623,7 @@ class _Segments:
         indices of events, or weighted residuals (n,), `drawn`.
         """
         # Differences of observed and expected events by segment and score cell.
-        if drawn.dtype.kind == "f":
+        if drawn.dtype.kind == "f":  # weighted residuals
             differences = self._cell_sums(drawn)
         else:
             differences = self._event_counts(drawn) - self.expected
