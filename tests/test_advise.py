@@ -86,7 +86,7 @@ def test_a_group_of_its_own_gets_a_map_and_the_others_keep_their_scores():
 
 @pytest.mark.slow
 def test_a_change_of_one_group_is_found_and_only_later_samples_are_fitted():
-    odds, uniform, groups, months = _samples(3000)
+    odds, uniform, groups, months = _samples(2000)
     is_off = (groups == "C") & (months >= 7)
     y, scores = uniform < expit(odds + 1.5 * is_off), expit(odds)
     given = {"groups": groups, "time": MONTHS[months]}

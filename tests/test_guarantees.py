@@ -897,7 +897,7 @@ def test_data_dependent_certificates_hold(name, kind):
     for n, n_bins in ((60, 4), (400, 8)):
         options = {"confidence_level": 0.8}
         wrong, outside = wrong_certificates(
-            EVENT_PROBABILITIES[name], n, n_bins, 2000, kind, rng, **options
+            EVENT_PROBABILITIES[name], n, n_bins, 600, kind, rng, **options
         )
         assert_at_most(wrong, 0.2)
         assert_at_most(outside, 0.2)

@@ -258,10 +258,15 @@ def of_javascript(model, new):
     return np.array(json.loads(done.stdout), dtype=float)
 
 
+def texts_of_sql(model, n_columns):
+    names = [f"z{k}" for k in range(n_columns)]
+    return to_sql(model, score=names, dialect="duckdb")
+
+
 def of_sql(model, new, classes=slice(None)):
     duckdb, arrow = pytest.importorskip("duckdb"), pytest.importorskip("pyarrow")
     names = [f"z{k}" for k in range(new.shape[1])]
-    texts = to_sql(model, score=names, dialect="duckdb")[classes]
+    texts = texts_of_sql(model, len(names))[classes]
     connection = duckdb.connect()
     columns = {name: new[:, k] for k, name in enumerate(names)}
     connection.register("t", arrow.table({"n": np.arange(len(new)), **columns}))
@@ -277,7 +282,13 @@ def of_sql(model, new, classes=slice(None)):
 @pytest.mark.parametrize("method", METHODS, ids=repr)
 def test_outside_python(rows, new, method, way):
     logits, closed, y = rows
-    model = fitted(method, np.where(closed, -1e4, logits), y)
+    masked = np.where(closed, -1e4, logits)
+    model = fitted(method, masked, y)
+    if way is of_sql and len(texts_of_sql(model, N_CLASSES)[0]) > 100_000:
+        # With three classes a text has a tenth of the length.
+        model = fitted(method, masked[y < 3, :3], y[y < 3])
+        new = new[:-1, :3]
+        new = new[new.max(axis=1) > -1e4]
     if not getattr(method, "normalize", True):
         new = new[:-N_CLASSES]  # not rows with one possible class, which are not 1 then
     wanted = model.predict_proba(new)
@@ -287,7 +298,7 @@ def test_outside_python(rows, new, method, way):
     if way is of_sql:
         # A text for each class: the first and the last one take half as long as all,
         # which `test_formats` has.
-        ends = slice(None, None, N_CLASSES - 1)
+        ends = slice(None, None, new.shape[1] - 1)
         found, wanted = of_sql(model, new, ends), wanted[:, ends]
     else:
         found = way(model, new)

@@ -35,12 +35,12 @@ SLOW = ["continuous", "shifted"]
 def rows(request):
     """Logits of three classes: distinct, on a grid, or the same up to a constant."""
     rng = np.random.default_rng(3)
-    logits = rng.normal(size=(150, 3))
+    logits = rng.normal(size=(90, 3))
     if request.param != "continuous":
         logits = np.round(2 * logits) / 2
     if request.param == "shifted":
-        logits += rng.normal(size=(150, 1))  # which changes the last digits alone
-    y = (softmax(logits, axis=1).cumsum(axis=1) < rng.random((150, 1))).sum(axis=1)
+        logits += rng.normal(size=(90, 1))  # which changes the last digits alone
+    y = (softmax(logits, axis=1).cumsum(axis=1) < rng.random((90, 1))).sum(axis=1)
     return request.param, logits, y
 
 

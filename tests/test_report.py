@@ -18,6 +18,7 @@ import pytest
 from scipy.stats import t as student
 from sklearn.metrics import brier_score_loss, log_loss
 
+from benchmarks.checks.sentence_truth import quick
 from skcalib import PlattScaling
 from skcalib.__main__ import main
 from skcalib._install import install
@@ -307,11 +308,18 @@ def test_numbers_are_those_of_the_library(file):
     json.dumps(numbers, allow_nan=False)
 
 
-@pytest.mark.slow
-def test_segments_are_sorted_by_p_value_and_small_ones_marked(file):
-    data = _data()
+@pytest.fixture(scope="module")
+def segments(tmp_path_factory):
+    """The table of the file with segments, and the rows of the segments."""
+    file = _write(tmp_path_factory.mktemp("segments") / "data.csv", _data())
     table = read_table(file, label="y", scores=["p"], segment="s")
-    rows = _numbers(table)["models"][0]["segments"]
+    return table, _numbers(table)["models"][0]["segments"]
+
+
+@pytest.mark.slow
+def test_segments_are_sorted_by_p_value_and_small_ones_marked(segments):
+    data = _data()
+    _, rows = segments
     for row in rows:
         inside = data["s"] == row["segment"]
         assert row["n_rows"] == inside.sum()
@@ -420,9 +428,10 @@ def test_certificates_are_those_of_the_theorems():
 def test_weights_count_as_repeated_rows():
     data = _data(300)
     weight = data["w"].astype(float)
-    weighted = _numbers(_table(data["y"], data["p"], weight, data["s"]))
     repeated = [np.repeat(data[name], data["w"]) for name in ("y", "p", "s")]
-    plainly = _numbers(_table(repeated[0], repeated[1], None, repeated[2]))
+    with quick():
+        weighted = _numbers(_table(data["y"], data["p"], weight, data["s"]))
+        plainly = _numbers(_table(repeated[0], repeated[1], None, repeated[2]))
     assert weighted["total_weight"] == plainly["n_rows"]
     assert weighted["event_frequency"] == pytest.approx(plainly["event_frequency"])
     first, second = weighted["models"][0], plainly["models"][0]
@@ -760,10 +769,9 @@ def test_an_event_of_probability_0_comes_first_and_leaves_out_the_slope():
 
 
 @pytest.mark.slow
-def test_limits_of_segments_hold_together(file):
+def test_limits_of_segments_hold_together(segments):
     """The limits of a segment are those of its table at 1 - .05 / 3."""
-    table = read_table(file, label="y", scores=["p"], segment="s")
-    (model,) = _numbers(table)["models"]
+    table, rows = segments
     task = table.event_rows("p")
     expected = calibration_by_group(
         task.labels,
@@ -778,7 +786,7 @@ def test_limits_of_segments_hold_together(file):
             expected.group, expected.bias_low, expected.bias_high, strict=True
         )
     }
-    for row in model["segments"]:
+    for row in rows:
         found = row["verdict"]["low"], row["verdict"]["high"]
         assert found == pytest.approx(limits[row["segment"]])
 
@@ -842,15 +850,15 @@ def test_page_is_whole_and_self_contained(file, tmp_path, capsys):
     data = re.search(
         r'<script type="application/json" id="numbers">(.*?)</script>', text, flags=re.S
     ).group(1)
-    assert json.loads(data)["n_rows"] == 600
+    numbers = json.loads(data)
+    assert numbers["n_rows"] == 600
     assert not re.search(r"@import|url\(", text)
     assert len(page.pictures) == 1
     assert page.pictures[0].startswith(
         "Reliability diagram, event frequency against predicted probability: p in "
     )
-    for model in _numbers(read_table(file, label="y", scores=["p", "q"], segment="s"))[
-        "models"
-    ]:
+    assert [model["name"] for model in numbers["models"]] == ["p", "q"]
+    for model in numbers["models"]:
         assert f"{model['name']}: {model['summary']}" in out
         assert model["summary"].split(".")[0] in text
     assert str(output) in out
@@ -1628,7 +1636,11 @@ def test_decisions_are_counted_by_hand(tmp_path, capsys):
 
 
 @pytest.mark.slow
-def test_miscalibration_costs_where_the_scores_cross_the_threshold_wrongly():
+def test_miscalibration_costs_where_the_scores_cross_the_threshold_wrongly(
+    monkeypatch,
+):
+    # No part of what is read here, but most of the time.
+    monkeypatch.setattr(_advise, "why_not_the_default", lambda *_: "")
     rng = np.random.default_rng(0)
     truth = rng.random(1500)
     # at .4 the events above .4 of truth should be treated, not above .8

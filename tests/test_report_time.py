@@ -67,7 +67,6 @@ def _summary(capsys, path, renamed, *options):
     "names",
     [
         ("pre", "post"),
-        pytest.param(("spring", "autumn"), marks=pytest.mark.slow),
         pytest.param(("X", "Z"), marks=pytest.mark.slow),
     ],
 )
