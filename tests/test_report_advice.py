@@ -23,9 +23,19 @@ from skcalib._report._sections import monitor_sentence
 from skcalib._report._sentences import summary
 from skcalib._report._table import read_table
 from skcalib._verdicts import verdict
+from skcalib.evaluation import _advise
 from skcalib.monitoring import GroupMonitors
 
 pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(autouse=True)
+def _without_the_default(monkeypatch):
+    """No test here reads why the default method would do something else, which takes
+    most of the time.
+    """
+    monkeypatch.setattr(_advise, "why_not_the_default", lambda *_: "")
+
 
 MONTHS = [f"2025-{month:02d}" for month in range(1, 13)]
 
@@ -73,7 +83,7 @@ def _advice(*columns, **options):
 
 @pytest.mark.slow
 def test_each_step_is_advised_where_it_is_needed():
-    odds, uniform, segments, months = _rows(3000)
+    odds, uniform, segments, months = _rows(2000)
     every = expit(odds), segments, months
 
     def found(shift, slope=1.0):
@@ -160,7 +170,7 @@ def test_the_advice_is_near_the_best_candidate_on_rows_it_has_not_seen():
 
 @pytest.mark.slow
 def test_calibrated_tables_get_no_advice():
-    assert sum(calibrated_tables(5)) <= 2  # of 15; at most 5 % are promised
+    assert sum(calibrated_tables(3)) <= 1  # of 9; at most 5 % are promised
 
 
 def test_a_key_that_repeats_is_asked_for_before_anything_is_advised(tmp_path):
@@ -198,8 +208,8 @@ def test_without_the_clusters_of_a_key_nothing_is_advised_that_has_learned_the_k
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["base-rate shift", "over-confident"])
 def test_the_division_into_folds_does_not_decide_the_kind_of_advice(name):
-    count, kind = steadiness(name, 0, n=2000)
-    assert count >= 11
+    count, kind = steadiness(name, 0, n=2000, n_seeds=6)
+    assert count >= 5
     assert kind in ("shift", "map")
 
 
