@@ -34,7 +34,7 @@ def test_limits_are_those_of_resampled_rows(clustered):
     )
     members = [np.flatnonzero(clusters == c) for c in np.unique(clusters)]
     values = []
-    for _ in range(1000):
+    for _ in range(500):
         rows = np.concatenate(
             [members[c] for c in rng.integers(0, len(members), len(members))]
         )
@@ -45,7 +45,7 @@ def test_limits_are_those_of_resampled_rows(clustered):
         scores,
         metric=brier_score_loss,
         clusters=clusters,
-        n_resamples=1000,
+        n_resamples=500,
         random_state=0,
     )
     assert found.estimate == brier_score_loss(labels, scores)

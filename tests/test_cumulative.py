@@ -66,11 +66,11 @@ def test_marks_are_the_errors_and_end_where_the_curve_does():
 @pytest.mark.slow
 @pytest.mark.parametrize("shape", [(1, 1), (0.5, 20), (5, 0.1)], ids=str)
 def test_a_calibrated_model_stays_inside_the_band(shape):
-    # 90 % wanted; 150 runs have a standard error of 2.4 points; few events make the
+    # 90 % wanted; 60 runs have a standard error of 3.9 points; few events make the
     # band a little wide
     rng = np.random.default_rng(0)
     inside = 0
-    for _ in range(150):
+    for _ in range(60):
         scores = rng.beta(*shape, 2000)
         display = CumulativeDifferenceDisplay.from_predictions(
             rng.random(2000) < scores, scores, legend=False
@@ -82,7 +82,7 @@ def test_a_calibrated_model_stays_inside_the_band(shape):
         )
         inside += np.abs(100 * display.curves[0].difference).max() <= half
         plt.close("all")
-    assert 0.83 <= inside / 150 <= 0.97
+    assert 0.8 <= inside / 60 <= 0.98
 
 
 def test_many_points_are_thinned_and_keep_their_extremes():

@@ -134,8 +134,8 @@ def test_interval_and_test_recalibrate_each_draw():
 @pytest.mark.slow
 @pytest.mark.parametrize("shape", ["uniform", "tenths", "rare"])
 def test_level_and_coverage(shape):
-    """200 samples: 10 rejections expected at .05, 19 are 3 s.e.; of 60 intervals 6 miss
-    at .9, 13 are 3 s.e.
+    """200 samples: 10 rejections expected at .05, 19 are 3 s.e.; of 30 intervals 3 miss
+    at .9, 8 are 3 s.e.
     """
     rejected = missed = 0
     t = np.linspace(0, 1, 2001)
@@ -158,11 +158,10 @@ def test_level_and_coverage(shape):
             ).pvalue
             <= 0.05
         )
-        if shape == "uniform" and seed < 60:
+        if shape == "uniform" and seed < 30:
             low, high = calibration_error_interval(
                 rng.random(300) < s**2, s, **options
             )[1:]
             missed += not low <= truth <= high
-    print(shape, rejected, missed)
     assert rejected <= 19
-    assert missed <= 13
+    assert missed <= 8

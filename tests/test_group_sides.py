@@ -180,7 +180,7 @@ def test_differences_of_groups():
 @pytest.mark.parametrize("low", [0.02, 0.2])
 def test_differences_cover_and_hold_their_level(low):
     rng = np.random.default_rng(6)
-    covered, rejected, n = 0, 0, 200
+    covered, rejected, n = 0, 0, 100
     for _ in range(n):
         scores = rng.uniform(low, low + 0.2, 500)
         groups = (np.arange(500) >= 150).astype(int)
@@ -190,6 +190,6 @@ def test_differences_cover_and_hold_their_level(low):
         ).differences()
         covered += pairs.low[0] <= 0 <= pairs.high[0]
         rejected += pairs.pvalue[0] < 0.05
-    # three standard errors: .064 and .046; conservative for few events
-    assert 0.84 < covered / n < 0.98
-    assert rejected / n < 0.096
+    # three standard errors: .09 and .065; conservative for few events
+    assert 0.81 < covered / n < 0.99
+    assert rejected / n < 0.115

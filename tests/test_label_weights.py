@@ -257,16 +257,16 @@ def test_the_bias_has_the_variance_of_both_weights():
 def test_the_bias_is_covered_with_few_events(factor):
     # About three events expected in the sample; the exact law holds at all counts.
     missed, rejected = 0, 0
-    for seed in range(150):
+    for seed in range(80):
         y, scores, weight = clicks(seed, n=3000, centre=-7.5, factor=factor)
         known = label_weights(y == 1, weight, {0: 20.0, 1: 1.0})
         test, reason = rows_bias_test(scores, y, 0.9, weight, label_weights=known)
         truth = np.average(scores, weights=weight) * (1 - factor)
         missed += not (test.low <= truth <= test.high) or bool(reason)
         rejected += test.pvalue <= 0.05
-    assert missed / 150 <= 0.1 + 2.5 * np.sqrt(0.09 / 150)
+    assert missed / 80 <= 0.1 + 2.5 * np.sqrt(0.09 / 80)
     if factor == 1:
-        assert rejected / 150 <= 0.05 + 2.5 * np.sqrt(0.0475 / 150)
+        assert rejected / 80 <= 0.05 + 2.5 * np.sqrt(0.0475 / 80)
 
 
 def _cells_and_rows(y, scores, weight, weight_type="importance"):

@@ -304,7 +304,7 @@ def test_bars_cover_for_24_unequal_hospitals(correlation):
 @pytest.mark.slow
 def test_bands_cover_for_24_unequal_hospitals():
     """The event frequency at a score, or of a bin, lies in the band of 90 %. The values
-    of a band depend on each other: a standard error of about .03 from 40 samples.
+    of a band depend on each other: a standard error of about .04 from 20 samples.
     """
     makers = {
         "smooth": {"curve": "smooth"},
@@ -313,7 +313,7 @@ def test_bands_cover_for_24_unequal_hospitals():
     }
     for name, options in makers.items():
         covered = {True: [], False: []}
-        for seed in range(40):
+        for seed in range(20):
             y, scores, truth, hospital = _hospitals(seed)
             for knows in covered:
                 curve = _curve(
@@ -333,5 +333,5 @@ def test_bands_cover_for_24_unequal_hospitals():
                 low = np.interp(at, curve.band.scores, curve.band.low)
                 high = np.interp(at, curve.band.scores, curve.band.high)
                 covered[knows].append((low <= expected) & (expected <= high))
-        assert 0.85 < np.mean(covered[True]) < 0.99, name
+        assert 0.83 < np.mean(covered[True]) < 0.99, name
         assert np.mean(covered[False]) < 0.86, name

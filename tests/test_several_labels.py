@@ -345,10 +345,10 @@ def test_the_level_where_labels_depend_on_each_other():
 @pytest.mark.parametrize("correlation", [0.0, 0.6])
 def test_intervals_cover_where_labels_depend_on_each_other(correlation):
     """Ten labels, all predicted too high: what their deviations have in common makes
-    the error uncertain. A standard error of .03 from 100 samples.
+    the error uncertain. Of 60 samples fewer than 47 have a chance of .4 %.
     """
     covered = 0
-    for seed in range(100):
+    for seed in range(60):
         rng = np.random.default_rng(seed)
         scores = rng.beta(2, 4, size=(100, 10))
         truth = scores**1.5
@@ -360,7 +360,7 @@ def test_intervals_cover_where_labels_depend_on_each_other(correlation):
             scores,
             metric=expected_calibration_error,
             binning=EqualMass(10),
-            n_resamples=199,
+            n_resamples=99,
             random_state=seed,
         )
         # without noise: each row is an event and a non-event, weighted by its chances
@@ -377,7 +377,7 @@ def test_intervals_cover_where_labels_depend_on_each_other(correlation):
             ]
         )
         covered += found.low <= expected <= found.high
-    assert covered >= 83
+    assert covered >= 47
 
 
 # Scorers and pictures
