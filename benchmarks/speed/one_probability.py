@@ -65,17 +65,17 @@ def ratios(model, problem):
     """Return the ratios of `predict_interval` to `predict_proba`, and of a fit to one
     that keeps nothing for limits.
     """
-    maker = _base.Maker
+    maker = _base.LimitsMaker
 
     def fit():
         model.fit(problem.scores, problem.labels)
 
     def fit_alone():
-        _base.Maker = ()  # nothing is an instance of no class
+        _base.LimitsMaker = ()  # nothing is an instance of no class
         try:
             fit()
         finally:
-            _base.Maker = maker
+            _base.LimitsMaker = maker
 
     fitting, bare = _seconds(fit, fit_alone)
     fit()

@@ -120,10 +120,10 @@ PROMISES = {
     ),
 }
 # Guarantees about the predicted class, and those about an event.
-ANSWERS = ("error_when_answered", "answered_and_wrong")
-EVENTS = ("precision", "recall", "false_positive_rate", "accuracy")
+ANSWER_PROMISES = ("error_when_answered", "answered_and_wrong")
+EVENT_PROMISES = ("precision", "recall", "false_positive_rate", "accuracy")
 # All that `certified_threshold` takes.
-OF_ONE_MODEL = ANSWERS + EVENTS
+ONE_MODEL_PROMISES = ANSWER_PROMISES + EVENT_PROMISES
 
 # Why no threshold was found, by the field `reason`.
 _REASONS = {
@@ -315,6 +315,7 @@ class CertifiedThreshold(ResultTable):
     def _sentences(self):
         """Say the rule with its guarantee, what was seen, and what it needs."""
         level = level_words(self.confidence_level)
+        # `PROMISES` has the texts of each guarantee, with places for numbers.
         promises = as_tuple(self.promise)
         claims = []
         for promise, target in zip(promises, as_tuple(self.target), strict=True):
@@ -392,11 +393,11 @@ def deciding_scores(y_proba, promise, column=1):
     probabilities or confidences.
 
     They are the probability of the predicted class for a guarantee about answers
-    (`ANSWERS`), the probability of the event for one about an event, and the confidence
-    itself for "routing" and "abstention". If there are two columns, `column` is that of
-    the event.
+    (`ANSWER_PROMISES`), the probability of the event for one about an event, and the
+    confidence itself for "routing" and "abstention". If there are two columns, `column`
+    is that of the event.
     """
-    if promise in ANSWERS:
+    if promise in ANSWER_PROMISES:
         # From two columns on, the largest probability of each row is returned as well.
         scores, _, largest = checked_scores(
             y_proba, name="y_proba", predict_from=2, may_stay=True

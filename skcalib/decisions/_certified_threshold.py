@@ -24,9 +24,9 @@ from skcalib._input.scored_labels import (
 )
 from skcalib._input.warn import warn
 from skcalib.decisions._certified import (
-    ANSWERS,
-    EVENTS,
-    OF_ONE_MODEL,
+    ANSWER_PROMISES,
+    EVENT_PROMISES,
+    ONE_MODEL_PROMISES,
     CertifiedThreshold,
     deciding_scores,
 )
@@ -37,7 +37,7 @@ from skcalib.decisions._same_rows import (
     SAME_ROWS,
     method_of_same_rows,
 )
-from skcalib.decisions._search import Guarantee, limit_of
+from skcalib.decisions._search import Guarantee, largest_error_rate
 from skcalib.decisions._tests_of_sets import DecidedRows
 from skcalib.decisions._threshold_search import (
     MODEL,
@@ -266,8 +266,16 @@ def certify(
         The guarantees.
     target : float or sequence of float
         The user's targets for them, which the result shows.
-    confidence_level, thresholds, start, clusters, fitted_on
-        As in `certified_threshold`.
+    confidence_level : float
+        Probability with which all guarantees hold.
+    thresholds : array-like or None
+        Thresholds to test.
+    start : float, array-like or None
+        Where the tests start: a threshold, or scores of other samples.
+    clusters : array-like or None
+        Clusters of the samples, which may be dependent.
+    fitted_on : object
+        What tells whether the scores come from a map fitted to these rows.
     """
     # Probability with which the guarantee may fail.
     level = 1 - check_confidence_level(confidence_level)
@@ -340,7 +348,7 @@ def _sorted_classes(data, promises):
     event is known.
     """
     classes = data.classes.tolist()
-    if promises[0] not in EVENTS or None in classes:
+    if promises[0] not in EVENT_PROMISES or None in classes:
         return None
     return tuple(sorted(classes))
 
@@ -477,18 +485,20 @@ class ScoresAndErrors(NamedTuple):
 
 
 def scores_and_errors(y_true, y_proba, promise, pos_label=None, labels=None):
-    """Return the `ScoresAndErrors` of the user's labels and probabilities.
+    """Return the `ScoresAndErrors` of the user's labels and probabilities: the scores
+    (n,) that are compared with a threshold, and whether it is an error to accept a
+    sample.
 
     For a guarantee about answers, to accept a row is to give the predicted class. For
-    one about an event, it is to predict the event.
+    one about an event, it is to predict the event. `promise` is the guarantee's name.
     """
     multiclass = "auto"
-    if promise in ANSWERS and np.ndim(y_proba) == 2:
+    if promise in ANSWER_PROMISES and np.ndim(y_proba) == 2:
         multiclass = "top_label"
     data = check_scored_labels(
         y_true, y_proba, multiclass=multiclass, pos_label=pos_label, labels=labels
     )
-    if promise in ANSWERS:
+    if promise in ANSWER_PROMISES:
         # The binary problem "is the predicted class right", with its probability.
         task = one_task(data, "top_label")
         return ScoresAndErrors(data, task.scores, ~task.labels)
@@ -497,16 +507,18 @@ def scores_and_errors(y_true, y_proba, promise, pos_label=None, labels=None):
 
 
 def check_guarantees(promise, target):
-    """Return a list of `Guarantee` objects, given a name and a target, or a sequence of
-    each.
+    """Return a list of `Guarantee`, each a name with its largest error rate. `promise`
+    is a name, such as "precision", with the number `target` that it promises, or a
+    sequence of names with one of targets. Raise a ValueError unless they are valid, and
+    all about answers or all about one event.
     """
     if isinstance(promise, str):
-        check_option(promise, "promise", OF_ONE_MODEL)
+        check_option(promise, "promise", ONE_MODEL_PROMISES)
         target = check_number(target, "target", above=0, below=1)
-        return [Guarantee(promise, limit_of(promise, target))]
+        return [Guarantee(promise, largest_error_rate(promise, target))]
     if not isinstance(promise, Sequence | np.ndarray) or len(promise) == 0:
         raise invalid(
-            "promise", f"one of {', '.join(OF_ONE_MODEL)}, or a list", promise
+            "promise", f"one of {', '.join(ONE_MODEL_PROMISES)}, or a list", promise
         )
     if np.ndim(target) != 1 or len(target) != len(promise):
         raise invalid("target", f"a list of {len(promise)} numbers", target)
@@ -514,15 +526,17 @@ def check_guarantees(promise, target):
         raise invalid("promise", "a list of different guarantees", promise)
     guarantees = []
     for name, limit in zip(promise, target, strict=True):
-        check_option(name, "promise", OF_ONE_MODEL)
+        check_option(name, "promise", ONE_MODEL_PROMISES)
         limit = check_number(limit, "target", above=0, below=1)
-        guarantees.append(Guarantee(name, limit_of(name, limit)))
-    kinds = {guarantee.promise in ANSWERS for guarantee in guarantees}
-    if len(kinds) > 1:
+        guarantees.append(Guarantee(name, largest_error_rate(name, limit)))
+    are_about_answers = {one.promise in ANSWER_PROMISES for one in guarantees}
+    if len(are_about_answers) > 1:  # both True and False
+        about_answers = ", ".join(ANSWER_PROMISES)
+        about_event = ", ".join(EVENT_PROMISES)
         raise ValueError(
-            f"promise must be all about answers ({', '.join(ANSWERS)}) or all about an"
-            f" event ({', '.join(EVENTS)}), since one threshold makes one decision:"
-            f" found {promise!r}."
+            f"promise must be all about answers ({about_answers}) or all about an event"
+            f" ({about_event}), since one threshold makes one decision: found"
+            f" {promise!r}."
         )
     return guarantees
 
@@ -532,7 +546,10 @@ def _hint_at_correctness(data, promise):
     answers takes it for classes: labels are numbers or booleans, with a single column
     of scores, and a score below 1/2 counts as an answer for the other class.
     """
-    if promise not in ANSWERS or np.asarray(data.classes).dtype.kind not in "biuf":
+    if (
+        promise not in ANSWER_PROMISES
+        or np.asarray(data.classes).dtype.kind not in "biuf"
+    ):
         return
     # A score below 1/2 predicts the other class, which is right without the event.
     other_is_right = (data.scores < 0.5) & ~data.labels

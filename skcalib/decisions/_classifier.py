@@ -15,7 +15,11 @@ from skcalib._input.classifier_scores import classifier_scores
 from skcalib._input.labels import shown
 from skcalib._input.scalars import check_option
 from skcalib._input.warn import warn
-from skcalib.decisions._certified import ANSWERS, OF_ONE_MODEL, CertifiedThreshold
+from skcalib.decisions._certified import (
+    ANSWER_PROMISES,
+    ONE_MODEL_PROMISES,
+    CertifiedThreshold,
+)
 from skcalib.decisions._certified_threshold import certified_threshold
 from skcalib.decisions._expected_cost import WrappedClassifier
 from skcalib.decisions._same_rows import provenances
@@ -174,10 +178,10 @@ class CertifiedThresholdClassifier(WrappedClassifier):
         TypeError
             If `estimator` has no `predict_proba`.
         """
-        check_option(self.promise, "promise", OF_ONE_MODEL)
+        check_option(self.promise, "promise", ONE_MODEL_PROMISES)
         with unchanged_if_refused(self):
-            fits = self._checked_fits(X, y, fit_params)
-            if self.promise in ANSWERS:
+            fits = self._checked_fits(X, y, fit_params)  # the validated data
+            if self.promise in ANSWER_PROMISES:
                 self._abstain_label()  # raises if no label is left for abstaining
             if isinstance(self.estimator, FrozenEstimator):
                 model = self.estimator
@@ -235,7 +239,7 @@ class CertifiedThresholdClassifier(WrappedClassifier):
         """
         proba = self.predict_proba(X)
         accepted = self.certificate_.accepts(proba)
-        if self.promise not in ANSWERS:
+        if self.promise not in ANSWER_PROMISES:
             return self.classes_[accepted.astype(np.intp)]
         abstain_label = self._abstain_label()
         labels = np.append(self.classes_, [abstain_label])
@@ -254,7 +258,7 @@ class CertifiedThresholdClassifier(WrappedClassifier):
         """Return the argument that allows only two classes, for a message; "" without
         such a limit.
         """
-        if self.promise in ANSWERS:
+        if self.promise in ANSWER_PROMISES:
             return ""
         return f"promise={self.promise!r}"
 

@@ -524,8 +524,8 @@ def _check_classes(n_events, total, standardize, prevalence):
 
 def _reasons(cells, weight, importance, cluster, is_against_model, few_events):
     """Return why each threshold has no limits, (m,) of str, "" where it has: too few
-    rows, events (`few_events`) or clusters. `is_against_model` says that the reference
-    is another model.
+    rows, events (`few_events`) or clusters. `cells` are the `TreatmentCells`;
+    `is_against_model` says that the reference is another model.
     """
     has_weight = weight > 0
     weight = weight[has_weight]

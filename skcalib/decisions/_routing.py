@@ -263,8 +263,9 @@ def _chance(share, statistic, n, max_loss):
 
 
 def _most_lost(statistic, gained, n, max_loss):
-    """Return the largest numbers of losses (m,) for which the `score_statistic`, which
-    grows with them, is at most `statistic`; -1 for none.
+    """Return the largest numbers of losses (m,), by bisection, for which the
+    `score_statistic`, which grows with them, is at most `statistic`; -1 if it is larger
+    even without a loss.
     """
     low = np.full(len(gained), -1)
     high = n - gained

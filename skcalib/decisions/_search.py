@@ -139,7 +139,7 @@ class Guarantee(NamedTuple):
         return n_rows, n_wrong
 
 
-def limit_of(promise, target):
+def largest_error_rate(promise, target):
     """Return the largest error rate that the target of a guarantee allows: 1 - target
     for precision, recall and accuracy, of which the target is a lower limit, else the
     target itself. `promise` is the name of the guarantee, such as "precision".
@@ -188,12 +188,14 @@ def predicted_power(trials, rate, limit, level):
     level : float
         Level of the test.
     """
-    # c depends on the number of trials alone: it is computed once for each.
+    # The most errors that pass the test depend on the number of trials alone: they are
+    # computed once for each.
     sizes, size_of_set = np.unique(np.maximum(trials, 1), return_inverse=True)
     most = most_errors(sizes, limit, level)
     # `binomial_pvalue` is 1 above this number.
     most = np.minimum(most, np.floor(sizes * limit - 1 + ROUNDING))
     most = most[size_of_set]
+    # The normal approximation to the probability of at most so many errors.
     mean = trials * rate
     # Positive, since it is divided by.
     deviation = np.sqrt(np.maximum(mean * (1 - rate), np.finfo(np.float64).tiny))

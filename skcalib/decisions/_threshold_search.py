@@ -262,8 +262,9 @@ def _exactness_of_search(uses_same_rows, in_one_order, is_guided, assumption):
 
 
 def _guided(tests, guarantees, level, other_scores):
-    """Return the two `Start` of sequences of tests that the scores, without labels,
-    suggest: those of the samples of the `SetTests`, or `other_scores` (n_other,).
+    """Return the two `Start` (a position among the sets, and a level) of sequences of
+    tests that the scores, without labels, suggest: those of the samples of the
+    `SetTests`, or `other_scores` (n_other,).
     """
     sets = tests.sets
     if other_scores is not None:
@@ -333,8 +334,10 @@ def _tested_threshold(tests, guarantees, starts, fields):
 
 
 def _no_tested_threshold(tests, guarantees, starts, pvalue, fields):
-    """Return the `CertifiedThreshold` that accepts no sample, with the reason. `pvalue`
-    (n_sets,) is the largest p-value of each set.
+    """Return the `CertifiedThreshold` that accepts no sample, with the reason, after
+    the `SetTests` of `guarantees` from the `starts` found no threshold. `pvalue`
+    (n_sets,) is the largest p-value of each set; `fields` are the other fields of the
+    result.
     """
     levels = [start.level for start in starts]
     # The smallest p-value that each set of this size can have: without any error.

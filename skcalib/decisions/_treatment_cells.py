@@ -26,7 +26,8 @@ from skcalib._rows.blocks import effective_size
 # With fewer rows on which the model does better than another model, or worse, the
 # difference of both has no interval.
 _FEWEST_DISCORDANT = 10
-_DIFFERENCE = np.array([1, -1, 0])  # d of the columns of an array of cells
+# The difference of treatments d, model less reference, in the last axis of cells.
+_DIFFERENCE = np.array([1, -1, 0])
 
 
 class TreatmentCells(NamedTuple):
@@ -197,9 +198,10 @@ class TreatmentCells(NamedTuple):
         )
 
     def _row_weight(self):
-        """Return sum w^2 / sum w of the rows of each cell, (m, 2, 3): the weight of a
-        row if the cell held an effective number of equal rows. A cell without rows gets
-        the number of all rows with its label, or of all rows.
+        """Return the typical weight of a row in each cell, sum w^2 / sum w, (m, 2, 3)
+        for m thresholds: the weight of a row if the cell held an effective number of
+        equal rows. A cell without rows gets the number of all rows with its label, or
+        of all rows.
         """
         weight = self.weight
         squares = self.squares
@@ -212,18 +214,21 @@ class TreatmentCells(NamedTuple):
         return row_weight
 
     def _row_weight_of_label(self):
-        """Return sum w^2 / sum w of all rows with each label, (m, 2, 1); 0 if there are
-        none.
+        """Return the typical weight of a row with each label, sum w^2 / sum w, (m, 2,
+        1) for m thresholds; 0 if no row has the label.
         """
+        # Sums over the rows that the model alone, the reference alone, or both treat
+        # alike: all rows with a label.
         weight = self.weight.sum(axis=2, keepdims=True)
         row_weight = np.zeros_like(weight)
         squares = self.squares.sum(axis=2, keepdims=True)
         return np.divide(squares, weight, out=row_weight, where=weight > 0)
 
     def _row_weight_of_both_labels(self, weight_of_event):
-        """Return sum w^2 / sum w of all rows with each difference of treatments, as
-        heavy as they would be with each label, (m, 2, 3); of all rows if there are none
-        with a difference.
+        """Return the typical weight, sum w^2 / sum w, of all rows with each difference
+        of treatments, as heavy as they would be with each label, (m, 2, 3) for m
+        thresholds; that of all rows if there are none with a difference. Events weigh
+        `weight_of_event` times as much as non-events.
         """
         # Weights of non-events: those of events over `weight_of_event`.
         factor = np.array([1 / weight_of_event, 1.0])[:, None]
@@ -235,10 +240,13 @@ class TreatmentCells(NamedTuple):
         return row_weight[:, None] / factor
 
     def _stratified_limits(self, counts, row_weight, possible, z, cautious):
-        """Return the lower and the upper limit, (m,) each, of a net benefit at a given
-        prevalence: the limits of the mean difference within each label, joined by
-        "square and add" (Zou and Donner 2008). See `limits` for the arguments, here (m,
-        2, 6).
+        """Return the lower and the upper limit, (m,) each for m thresholds, of a net
+        benefit at a given prevalence: the limits of the mean difference within each
+        label, joined by "square and add" (Zou and Donner 2008).
+
+        `counts`, `row_weight` and `possible` (m, 2, 6) hold by label the effective
+        number of rows in each cell, the weight of a row, and whether the cell can have
+        rows; `z` (m,) are critical values.
         """
         differences = np.tile(_DIFFERENCE, 2)  # model less reference, by cell
         # Squared distances from the estimate to both limits, summed over both labels.
@@ -415,7 +423,9 @@ def unit_influences(
 def _influence_sums(cells, events, n_reached, weight, unit):
     """Return the sums of the rows' influences on the net benefit at each threshold,
     (n_units, m): weight times (d times the value of a treatment, minus the offset of
-    the label). `unit` (n,) is the code of each row's unit.
+    the label), where d is whether the model treats the row less whether the reference
+    does. `cells` are the `TreatmentCells`, and `unit` (n,) is the code of each row's
+    unit.
     """
     m = len(cells.treatment_value)
     n_units = int(unit.max()) + 1
@@ -435,7 +445,8 @@ def _influence_sums(cells, events, n_reached, weight, unit):
 def design_effects(cells, influences, cluster):
     """Return the design effect of the clusters at each of m thresholds, (m,): the
     variance of the net benefit over that of independent rows, and at least the smallest
-    one of the `UnitInfluences`. It is 1 if `cluster` is None.
+    one of the `UnitInfluences`. It is 1 if `cluster` is None. `cells` are the
+    `TreatmentCells`.
     """
     effect = np.ones(len(cells.treatment_value))
     if cluster is not None:

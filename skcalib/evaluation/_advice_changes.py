@@ -92,6 +92,7 @@ def _clearest_period(samples, n_periods):
         by_period = np.bincount(samples.period, values, minlength=n_periods)
         after[name] = by_period[::-1].cumsum()[::-1]
     total = {name: sums[0] for name, sums in after.items()}
+    # the smaller side: the samples before the period, or from it on
     fewest = {
         name: np.minimum(sums, total[name] - sums) for name, sums in after.items()
     }
@@ -118,6 +119,7 @@ def _shift(samples, is_later, n_tests):
         values = getattr(samples, key)
         if values is not None:
             options[key] = (taken(values, ~is_later), taken(values, is_later))
+    # The earlier samples and the later ones, validated.
     both_sides = two_samples(
         samples.labels[~is_later],
         samples.scores[~is_later],

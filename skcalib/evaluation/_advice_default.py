@@ -21,6 +21,7 @@ def why_not_the_default(search, chosen, since=None):
             "Recalibrator(), the default method, was not compared: it takes too long to"
             " fit to this many scores."
         )
+    # Labels are positions of classes; one column is about two classes.
     default = Recalibrator(classes=np.arange(max(samples.n_columns, 2)))
     default.fit(samples.scores, samples.labels.astype(int), samples.sample_weight)
     is_unchanged = type(default.chosen_).__name__ != STACK

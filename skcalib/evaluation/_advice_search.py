@@ -105,7 +105,7 @@ class Samples(NamedTuple):
     def are_enough(self):
         """Whether there are enough samples, and clusters, to divide into folds."""
         counts = np.sort(np.bincount(self.labels.astype(np.intp), minlength=2))
-        if counts[-2] < N_FOLDS:
+        if counts[-2] < N_FOLDS:  # the second most frequent class
             return False
         return self.clusters is None or len(np.unique(self.clusters)) >= N_FOLDS
 
@@ -191,7 +191,10 @@ class Candidate(NamedTuple):
         return catalogue.GroupwiseRecalibrator(self.kind())
 
     def fitted_to_folds(self, samples):
-        """Return what is cross-validated, and the group of each sample or None."""
+        """Return the unfitted recalibrator that is cross-validated, and the group of
+        each of the `Samples` or None: its segment, or `OTHERS` without a map of its
+        own.
+        """
         if self.column is None:
             return self.kind(), None
         segment = samples.segmentations[self.column]
@@ -228,6 +231,7 @@ class Search:
 
     def run(self):
         """Compare all candidates, and return the search."""
+        # 1. One map for all samples, of each kind; a stack of them if it is promising.
         self.candidates = [UNCHANGED]
         self._known_evidence = {}
         found = []
@@ -240,7 +244,9 @@ class Search:
         self.candidates += found
         if self._is_worth_a_stack():
             self.add(Candidate(STACK, catalogue.StackedRecalibrator))
+        # `steps`: the candidates of which each is a significant gain over the last one
         self.steps = self._accepted(self.candidates)
+        # 2. Maps by segment, compared with the best single map.
         one_map = self.steps[-1]
         by_segment = self._candidates_by_segment(one_map)
         for candidate in by_segment:
@@ -377,14 +383,16 @@ class Search:
             return []
         largest_first = np.argsort(-counts, kind="stable")[:_MOST_SEGMENTS]
         sets = [tuple(names[largest_first].tolist())]
-        off_before, more_before = self._miscalibrated_segments(column, UNCHANGED)
-        off_after, more_after = self._miscalibrated_segments(column, one_map)
-        # If more segments are off than can be named, all get a map; or only those that
-        # were off before, if one map for all has moved the others.
-        if not more_after:
-            sets += off_before + off_after
-        elif not more_before:
-            sets += off_before
+        # The miscalibrated segments, and whether the rest is miscalibrated together:
+        # before recalibration, and after one map for all.
+        found_before, rest_before = self._miscalibrated_segments(column, UNCHANGED)
+        found_after, rest_after = self._miscalibrated_segments(column, one_map)
+        # If more segments need a map than can be named, all get one; or only those
+        # found before, if one map for all has moved the others.
+        if not rest_after:
+            sets += found_before + found_after
+        elif not rest_before:
+            sets += found_before
         # Equal sets are compared once. So are all sets that leave out one segment at
         # most: the map of that one, shared or its own, is fitted to it alone.
         distinct = {}
@@ -416,7 +424,7 @@ class Search:
         for level in (_BEYOND_DOUBT, LEVEL):
             is_rejected = table.adjusted_pvalue[order] < level
             sets.append(tuple(table.group[order][is_rejected].tolist()))
-        return sets, _others_are_off(table)
+        return sets, _others_are_miscalibrated(table)
 
     def n_needed(self, simpler, chosen):
         """Return how many samples a fit of the candidate `chosen` needs to keep nine
@@ -451,9 +459,9 @@ class Search:
         return low, high
 
 
-def _others_are_off(table):
-    """Return whether the groups of a `GroupCalibration` that are not off one by one are
-    off together.
+def _others_are_miscalibrated(table):
+    """Return whether the groups that are not miscalibrated one by one are so together,
+    by Fisher's combination of their p-values. `table` is a `GroupCalibration`.
     """
     others = table.pvalue[table.adjusted_pvalue >= LEVEL]
     if len(others) == 0:

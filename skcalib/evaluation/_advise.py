@@ -276,6 +276,7 @@ class Advice(ResultTable):
         judged = verdict(
             self.error_left[0], limits, self._n_samples, self.tolerance
         ).kind
+        # "fine": the limits are within the tolerance; "off": beyond it; else neither
         compared = {
             "fine": "within",
             "off": "more than",
@@ -584,8 +585,9 @@ def _since_change(search, changes):
 
 
 def _advice_of(search, since, found):
-    """Return the `Advice` of the steps of a search among the samples since a time, or
-    among all samples (None). `found` holds the fields that do not depend on the search.
+    """Return the `Advice` of the steps of a `Search` among the samples since a time, or
+    among all samples (`since` is None). `found` holds the fields of the advice that do
+    not depend on the search.
     """
     chosen = search.steps[-1]
     fields = dict(found, _since=since, _n_samples=float(len(search.samples.labels)))

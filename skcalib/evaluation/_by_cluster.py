@@ -538,8 +538,9 @@ class _Pooling:
         self._add("slope", [*mean[:3], *new_limits], mean.tau)
 
     def _add(self, quantity, values, tau):
-        """Add a pooled value, its limits and those of a new cluster, `values` (5,), and
-        the deviation between clusters; infinite limits become NaN.
+        """Add a pooled estimate, its limits and those of a new cluster, in this order
+        in `values` (5,), and the deviation between clusters, `tau`; infinite limits
+        become NaN.
         """
         values = np.array(values, dtype=np.float64)
         if not np.isfinite(values).all():

@@ -160,6 +160,8 @@ class ComparedModels(NamedTuple):
         reference = means[self.reference]
         differences = {}
         for name in self._others():
+            # `few_events` tests the difference where too few events are observed for
+            # the spread of the differences to be known.
             if loss is None:
                 weights = self.label_weights
                 is_constant = weights is None or weights.form == "constant"
@@ -306,7 +308,7 @@ class ComparedModels(NamedTuple):
             data = self._each_copy_a_row(data)
             unit = np.arange(len(data.scores))
         mass = np.bincount(unit, data.sample_weight)  # weight of each unit
-        names, unit = np.unique(unit, return_inverse=True)
+        names, unit = np.unique(unit, return_inverse=True)  # from 0, without gaps
         # An entry for each binary problem: each class of a marginal error, or the only
         # problem there is. The sums are arrays (n_units, n_bins).
         means = []
@@ -330,7 +332,8 @@ class ComparedModels(NamedTuple):
                 residual=task.labels - task.scores,
             )
             events.append(observed)
-        # The problems are combined by the weights of their classes in the error.
+        # `classes` combines the numbers of the problems, by the weights of their
+        # classes in the error.
         classes = ClassPowers.of(data, error)
         # A term of the mean is a product of two sums of a class: each sum gets the root
         # of the weight.

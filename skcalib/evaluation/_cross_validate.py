@@ -532,7 +532,7 @@ def cross_validated(
     groups = rows.values_of(groups, "groups")
     clusters = rows.values_of(clusters, "clusters")
     data = counted_rows(data, weight_type).at(rows.kept)
-    known = data.label_weights
+    known = data.label_weights  # of importance weights, None for others
     if known is not None:
         # Recalibrators that smooth or penalise take weights for numbers of rows.
         known = known.scaled(known.row_factor)
@@ -573,8 +573,12 @@ def cross_fits(
         The samples.
     design : Design
         Their weights and clusters.
-    cv, n_repeats, random_state
-        The user's arguments; see `cross_validate`.
+    cv : int, splitter or iterable
+        The folds, or how many.
+    n_repeats : int, default=1
+        How often the samples are divided into folds.
+    random_state : int, RandomState or None
+        Seed of the divisions.
     loss_names : tuple of str
         The losses that are computed.
     """
@@ -645,7 +649,10 @@ def _divisions(cv, n_repeats, columns, codes, design, random_state):
 
 
 def _result(fits, candidates, rows):
-    """Return the public result of some `Candidate`, a dict by name."""
+    """Return the public result of a cross-validation from its `CrossFits`, each
+    `Candidate` by name, and the `_Rows`: numbers are given for all samples of the user,
+    NaN for those of weight zero.
+    """
     probabilities = {}
     losses = {loss: {} for loss in LOSSES}
     losses_by_fit = {loss: {} for loss in LOSSES}
@@ -658,6 +665,7 @@ def _result(fits, candidates, rows):
     folds = []
     for fold in fits.folds:
         train = rows.kept[fold.train]
+        # positions among all samples
         folds.append(fold._replace(train=train, test=rows.kept[fold.test]))
     return CrossValidatedRecalibrators(
         probabilities, losses, losses_by_fit, folds, fits, candidates, rows

@@ -181,16 +181,17 @@ class EqualLosses:
 
     def pvalue(self, mean_difference):
         """Return the p-value of equal losses for the mean difference of losses; None
-        where there are enough events for the observed spread.
+        where there are enough events for the observed spread, NaN where there are too
+        few for any test.
         """
-        if self.is_unequal:
+        if self.is_unequal:  # dependent samples, or unequal weights
             return np.nan if self.why_no_limits() else None
         if self.expected_events() >= FEWEST_FOR_SPREAD:
             return None
         n_rows = len(self.codes)
         total = weights_or_ones(self.influence.weight, n_rows).sum()
         copies = self._copies
-        n_uncertain = self._sums[2]
+        n_uncertain = self._sums[2]  # the sum of 1 less the largest probability
         is_few = self.expected_events() < FEWEST_FOR_NORMAL
         if not is_few or n_uncertain > _MOST_DRAWN:
             return normal_pvalue(mean_difference, self.variance / total**2)

@@ -266,7 +266,7 @@ def recalibration_gain(
         loss_names=(loss,),
     )
     if is_one:
-        before, after = candidates.values()
+        before, after = candidates.values()  # unchanged scores, and the recalibrator
         gain = fits.gain(before, after, loss).interval(level, loss=loss)
         return gain_estimate(*gain, level, reason=gain.reason, loss=loss)
     return _table(fits, candidates, loss, level)

@@ -129,7 +129,7 @@ def _spread_of_pairs(first, second):
         return Spread(np.nan, np.nan, reason)
     # The jackknife: the standard error of the mean of the units' influences on the
     # difference, with degrees of freedom from the kurtosis of these influences.
-    values = first.influence - second.influence
+    values = first.influence - second.influence  # (n_units,)
     n_units = len(values)
     square = np.sum(values**2)
     fourth = np.sum(values**4)

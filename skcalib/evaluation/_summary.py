@@ -435,6 +435,7 @@ def calibration_summary(
         check_random_state(random_state),
         cluster,
     )
+    # Draws of the smooth curve under calibration and other true errors, for limits.
     hypotheses = error_hypotheses(LoessError(), data, resampling)
     numbers |= _distances(task, hypotheses, (1 - level) / 2)
     # The estimated calibration index (Van Hoorde et al. 2015): 100 times the mean

@@ -121,11 +121,11 @@ class SummaryRows(NamedTuple):
 
 
 def _observed_expected(rows):
-    """Return the ratio of observed to expected events with its interval, or why it is
-    not defined.
+    """Return the ratio of observed to expected events in `SummaryRows` with its
+    interval, or why it is not defined.
 
     The limits are those of a common shift of all log-odds (`event_ratio_limits`): in
-    400 logs of each of ten worlds they covered .88 to .97 of .90, those of the
+    400 samples of each of ten simulations they covered .88 to .97 of .90, those of the
     logarithm .84 to .93 (rows "O/E ratio, log scale" of the page of levels).
     """
     expected = rows.mean(rows.scores)
@@ -138,7 +138,7 @@ def _observed_expected(rows):
     # level, since Student's quantile replaces the normal one.
     effect, reason = rows.influence(residual).design_effect(rows.level)
     mean_square = rows.mean(residual**2)
-    known = rows.label_weights
+    known = rows.label_weights  # of importance weights, None for others
     if rows.cluster is not None and rows.is_one_class:
         reason = ONE_CLASS_IN_CLUSTERS
     elif known is not None and not known.is_known:
@@ -202,9 +202,9 @@ def _scaled_brier_score(rows):
 
 
 def _auc(rows):
-    """Return the area under the ROC curve with its interval, or why it is not defined:
-    Newcombe's interval; with importance weights or clusters Student's for the log-odds
-    of the area, with DeLong's variance.
+    """Return the area under the ROC curve of `SummaryRows` with its interval, or why it
+    is not defined: Newcombe's interval; with importance weights or clusters Student's
+    for the log-odds of the area, with DeLong's variance.
     """
     if rows.is_one_class:
         return _ONE_CLASS
@@ -249,8 +249,9 @@ def _area_and_influence(scores, labels, weight):
         # side of its score (below that of an event), ties half.
         in_class = labels == event
         in_other = ~in_class
-        mass = np.bincount(rank[in_other], weight[in_other], rank.max() + 1)
-        share_below = (np.cumsum(mass) - mass / 2) / mass.sum()
+        # the weight of the other class at each distinct score
+        other = np.bincount(rank[in_other], weight[in_other], rank.max() + 1)
+        share_below = (np.cumsum(other) - other / 2) / other.sum()
         component = share_below[rank[in_class]]
         if not event:
             component = 1 - component

@@ -63,6 +63,7 @@ class UpdateTest(ResultTable):
     chosen: str
 
     def _sentences(self):
+        """Say which step was chosen, and the p-values that decided it."""
         steps = self.step.tolist()
         k = steps.index(self.chosen)
         done = _DONE[self.chosen]

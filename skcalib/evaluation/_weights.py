@@ -44,6 +44,7 @@ class WeightDescription(ResultRecord):
     with_event: float | None = None
 
     def _sentences(self):
+        """Say how the weights are treated."""
         if self.form == "counts":
             return "The weights count samples."
         if self.form == "constant":

@@ -15,8 +15,8 @@ from skcalib._fitting.provenance import provenance_text
 from skcalib._input.limits import MAX_MAGNITUDE
 from skcalib._rows.links import LARGEST_GAP, PROBABILITY_CLIP
 from skcalib.export._segments import (
+    check_no_features,
     one_number_of_classes,
-    refuse_features,
     segment_items,
 )
 from skcalib.export._writers import FunctionWriter, split_decision
@@ -213,13 +213,13 @@ def _by_segment(maps, name):
     _check_name(name)
     pairs = segment_items(maps)
     n_classes = one_number_of_classes(pairs)
-    refuse_features(pairs)
+    check_no_features(pairs)
     lines = [f"const {name} = (() => {{", "  const maps = new Map();"]
     for number, (segment, recalibrator) in enumerate(pairs):
         text = to_javascript(recalibrator, name=f"map{number}")
         lines += [f"  {line}" for line in text.splitlines()]
         lines.append(f"  maps.set({_safe_json(segment)}, map{number});")
-    otherwise = _Writer().no_numbers(n_classes)
+    otherwise = _Writer().missing_result(n_classes)  # NaN for unknown segments
     lines.append(
         "  return (score, group) => maps.has(group) ? maps.get(group)(score) :"
         f" {otherwise};"

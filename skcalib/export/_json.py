@@ -338,6 +338,7 @@ class _Encoder:
             )
         names_of_problem = estimator._part_attributes.keys()
         problems = attributes.pop(_PROBLEMS, None)
+        # `_fitted_with_` holds the parameters at the fit, which are written anyway.
         derived = estimator._derived.keys() | {"_fitted_with_"}
         if problems is not None:
             # The recalibrator has them as lists with one entry per problem.
@@ -348,6 +349,7 @@ class _Encoder:
                 value = tuple(None if np.isnan(item) else item for item in value)
             if name not in derived:
                 stored[name] = value
+        # the plain values from which `predict_interval` computes limits
         limits = stored.pop("_limits", NO_LIMITS).state
         if limits is not None:
             stored["_limits"] = limits
@@ -462,8 +464,8 @@ class _Decoder:
         return estimator
 
     def _same(self, number, where):
-        """Return the object with this id, made at the first reference; one that refers
-        to itself is refused.
+        """Return the object with this id, made at the first reference; raise a `Defect`
+        if it contains a reference to itself.
         """
         if not isinstance(number, int) or number not in self.written:
             raise Defect(
@@ -540,8 +542,8 @@ class _Decoder:
             )
 
     def _restore_other(self, estimator, written, where):
-        """Set the attributes of an object that is no recalibrator, such as a monitor:
-        each is checked alone, then all together.
+        """Set the attributes of an object that is no recalibrator, such as a monitor,
+        from a dict with the JSON of each: each is checked alone, then all together.
         """
         checks = CHECKS[type(estimator)]
         check_keys(written, checks.keys(), set(), where)

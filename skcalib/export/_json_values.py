@@ -123,8 +123,8 @@ def _infinity(value):
 
 
 def _array_as_json(values):
-    """Return an array as lists with the name of its type; floats that JSON lacks are
-    texts.
+    """Return an array as a dict with its entries, as nested lists, and the name of its
+    type; floats that JSON lacks are written as text.
     """
     name = values.dtype.name
     if values.dtype.kind == "U":
@@ -136,13 +136,16 @@ def _array_as_json(values):
         raise NotWritable(f"an array of the type {values.dtype}")
     items = values.astype(object)
     if values.dtype.kind == "f":
+        # the position of each infinite entry
         for place in zip(*np.nonzero(~np.isfinite(values)), strict=True):
             items[place] = _infinity(values[place])
     return {"array": items.tolist(), "dtype": name}
 
 
 def _array_from_json(items, dtype, where):
-    """Return the array of lists, whose every entry must be of the type `dtype`."""
+    """Return the array that nested lists hold, whose every entry must be of the type
+    `dtype`, a name such as "float64".
+    """
     is_known = isinstance(dtype, str) and dtype in _DTYPES
     if not is_known or not isinstance(items, list):
         raise Defect(

@@ -60,7 +60,7 @@ def parameters_and_attributes(estimator):
     Values are converted to JSON later. Only dates are converted here, to strings.
     """
     if isinstance(estimator, CertifiedThreshold):
-        return vars(estimator), {}
+        return vars(estimator), {}  # nothing is fitted
     if isinstance(estimator, RecalibratedClassifierCV):
         pairs = _pairs(estimator)  # without the classifiers
         return {}, {

@@ -149,7 +149,7 @@ def _model(onnx, graph, dtype, opset, properties):
     """
     helper = onnx.helper
     n_classes = len(graph.as_map.classes)
-    protos = []
+    protos = []  # the nodes as messages of Protocol Buffers
     for operator, inputs, output, attributes in graph.nodes:
         protos.append(
             helper.make_node(operator, inputs, [output], name=output, **attributes)
@@ -157,7 +157,7 @@ def _model(onnx, graph, dtype, opset, properties):
     constants = {}
     for name, array in graph.constants.items():
         constants[name] = onnx.numpy_helper.from_array(array, name)
-    tensor = helper.make_tensor_value_info
+    tensor = helper.make_tensor_value_info  # describes an input or output
     float_type = TYPES[dtype]
     width = graph.as_map.scores.width
     inputs = [tensor(graph.name_in, float_type, ["n", width])]

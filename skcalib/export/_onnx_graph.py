@@ -167,9 +167,11 @@ def _checked_input(graph, as_map, refused, untouched):
     if as_map.scores.width == 1:
         return _CheckedInput(valid, scores)
     total = graph.row_sum(scores)
-    off = graph.add("Abs", graph.add("Sub", total, 1.0))
-    valid = graph.add("And", valid, graph.add("LessOrEqual", off, refused))
-    divisor = graph.add("Where", graph.add("LessOrEqual", off, untouched), 1.0, total)
+    error_of_sum = graph.add("Abs", graph.add("Sub", total, 1.0))
+    is_near = graph.add("LessOrEqual", error_of_sum, refused)
+    valid = graph.add("And", valid, is_near)
+    stays = graph.add("LessOrEqual", error_of_sum, untouched)
+    divisor = graph.add("Where", stays, 1.0, total)
     return _CheckedInput(valid, graph.add("Div", scores, divisor))
 
 

@@ -384,7 +384,7 @@ class Graph(NodeWriter):
         """
         logits = self.write(softmax.of.of)
         scaled = self.add("Mul", logits, self.add("Gather", factors, index))
-        if softmax.possible:
+        if softmax.possible:  # impossible classes get 0
             scaled = self._impossible_far_below(scaled)
         probabilities = self.add("Softmax", scaled, axis=1)
         probabilities = self._clipped(probabilities, softmax.clip)

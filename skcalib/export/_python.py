@@ -18,8 +18,8 @@ from skcalib._fitting.provenance import provenance_text
 from skcalib._input.limits import MAX_MAGNITUDE
 from skcalib._rows.links import LARGEST_GAP, PROBABILITY_CLIP
 from skcalib.export._segments import (
+    check_no_features,
     one_number_of_classes,
-    refuse_features,
     segment_items,
 )
 from skcalib.export._writers import FunctionWriter, split_decision
@@ -271,16 +271,16 @@ def _of_one(recalibrator):
 
 def _by_segment(maps):
     """Return the text of a function body that defines and returns ``calibrate(score,
-    group)`` for recalibrators by segment.
+    group)`` for a dict of recalibrators by segment.
     """
     pairs = segment_items(maps)
     n_classes = one_number_of_classes(pairs)
-    refuse_features(pairs)
-    lines = ["maps = {}"]
+    check_no_features(pairs)
+    lines = ["maps = {}"]  # in the text: the function of each segment
     for segment, recalibrator in pairs:
         lines.append(f"def make():\n{indent(_of_one(recalibrator), '    ')}")
         lines.append(f"maps[{_literal(segment)}] = make()")
-    otherwise = _Writer().no_numbers(n_classes)
+    otherwise = _Writer().missing_result(n_classes)  # NaN for unknown segments
     lines += [
         "",
         "def calibrate(score, group):",

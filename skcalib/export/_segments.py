@@ -29,7 +29,7 @@ def segment_items(maps):
     return pairs
 
 
-def refuse_features(pairs):
+def check_no_features(pairs):
     """Raise a ValueError if a recalibrator of the pairs (segment, recalibrator) takes
     features besides the score.
     """
@@ -63,7 +63,7 @@ def map_of_segments(maps):
     """
     pairs = segment_items(maps)
     one_number_of_classes(pairs)
-    refuse_features(pairs)
+    check_no_features(pairs)
     segment_maps = []
     for segment, recalibrator in pairs:
         if segment is None:

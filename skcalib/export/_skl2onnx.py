@@ -182,7 +182,8 @@ def _shape_of_scores(operator):
 
 def _convert_cross_fitted(scope, operator, container):
     """Add the nodes of the classifier inside a `CrossFittedClassifier`, by its own
-    converter; the arguments are those of `_convert_recalibrator`.
+    converter, to the graph that skl2onnx builds; `scope` and `container` are those of
+    skl2onnx, and `operator` has the classifier, inputs and outputs.
     """
     from skl2onnx.algebra.onnx_operator import OnnxSubEstimator
     from skl2onnx.algebra.onnx_ops import OnnxIdentity

@@ -180,7 +180,10 @@ def to_sql(
 
 
 def _of_one(recalibrator, score, dialect, ids):
-    """Return what `to_sql` does for one recalibrator, in a dialect of our own."""
+    """Return the expression for one recalibrator, or a list of one per class if `score`
+    is a list, in a dialect that needs no translation. `ids` is the name of the column
+    of ids, or None.
+    """
     dialect = dialect_named(dialect)
     columns = check_score_names(score)
     recalibrator, decision = split_decision(recalibrator)
@@ -226,7 +229,8 @@ def _propose_a_table(recalibrator, score):
 
 def _by_segment(maps, group, *, score, dialect, ids):
     """Return the expression for a dict of recalibrators by segment, or a list of one
-    per class: a CASE of the column `group`. The options are those of `to_sql`.
+    per class if `score` is a list: a CASE of the column `group`. `dialect` is the name
+    of the dialect, and `ids` that of the column of ids, or None.
     """
     if not isinstance(group, str) or not group:
         raise ValueError(
@@ -243,7 +247,7 @@ def _by_segment(maps, group, *, score, dialect, ids):
         condition = f"{column} IS NULL"
         if segment is not None:
             condition = f"{column}={named.label(segment)}"
-        texts = _of_one(recalibrator, score, dialect, ids)
+        texts = _of_one(recalibrator, score, dialect, ids)  # one, or one per class
         if not isinstance(texts, list):
             texts = [texts]
         branches_of_segments.append([(condition, f"({text})") for text in texts])

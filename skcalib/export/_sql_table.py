@@ -114,6 +114,8 @@ def to_sql_table(
             " classes: use to_sql."
         )
     score_text = dialect.as_double(dialect.identifier(columns[0]))
+    # Cells are intervals of equal width that cover the scores: a score is compared only
+    # with the pieces in its cell.
     cells = _cells(pieces.cuts, as_map.input)
 
     def cell_of(scores):
@@ -166,8 +168,9 @@ class _Cells(NamedTuple):
 
 
 def _cells(cuts, input):
-    """Return the `_Cells` for pieces with these cuts (n_pieces - 1,), at least two for
-    each piece; `input` is "probability" or "logit".
+    """Return the `_Cells`, intervals of equal width, for pieces with these cuts
+    (n_pieces - 1,): at least two cells for each piece. `input` is "probability" or
+    "logit".
     """
     low = 0.0
     high = 1.0
@@ -178,6 +181,7 @@ def _cells(cuts, input):
     if high > low:
         width = high - low
     wanted_per_unit = max(_CELLS_PER_PIECE * len(cuts), 1) / width
+    # A power of two: products with it are exact in all engines.
     per_unit = 2.0 ** np.ceil(np.log2(wanted_per_unit))
     return _Cells(float(low), float(high), per_unit)
 

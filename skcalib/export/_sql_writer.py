@@ -76,6 +76,7 @@ class SqlWriter(NodeWriter):
         """Write values that are linear in those of another node, each as a weighted sum
         plus a constant.
         """
+        # each value as a weighted sum of those of a node, `form.base`, plus a constant
         form = _LinearForm(node)
         texts = []
         for weights, constant in form.rows:  # one for each value
@@ -266,10 +267,10 @@ class SqlWriter(NodeWriter):
         return None
 
     def _softmax_of_logarithms(self, form, possible):
-        """Return the texts of exp(x_k) / sum of exp(x_j) for each class, where the x of
-        `form` are weighted sums of logarithms of probabilities plus a constant; None
-        for others, or where EXP could overflow. If `possible`, impossible classes have
-        no part in the sum.
+        """Return the texts of exp(x_k) / sum of exp(x_j) for each class, where the x
+        are weighted sums of logarithms of probabilities plus a constant (`form`, a
+        `_LinearForm`); None for others, or where EXP could overflow. If `possible`,
+        classes that are impossible in a row have no part in the sum.
         """
         if not isinstance(form.base, nodes.Log):
             return None
@@ -432,8 +433,8 @@ class SqlWriter(NodeWriter):
         return [clamped(text, low, 1 - low) for text in texts]
 
     def _combination(self, form, weights, constant, ignores_shift=False):
-        """Return the text of a weighted sum of the values of `form.base` plus a
-        constant.
+        """Return the text of a weighted sum of the values of `form.base`, the node of a
+        `_LinearForm`, plus a constant.
 
         If the weights sum to 0 and one number added to all values changes nothing (for
         a `shift` "values", or with `ignores_shift`), differences from one of the values

@@ -11,7 +11,7 @@ from sklearn.frozen import FrozenEstimator
 from skcalib import maps as nodes
 from skcalib._defaults import check_fitted
 from skcalib.decisions import CertifiedThresholdClassifier
-from skcalib.decisions._certified import ANSWERS
+from skcalib.decisions._certified import ANSWER_PROMISES
 
 # Probabilities of different engines may differ by this much. A threshold is lowered by
 # it, so that a probability at the threshold reaches it in every engine.
@@ -135,8 +135,10 @@ class FunctionWriter(NodeWriter):
         """
         raise NotImplementedError
 
-    def no_numbers(self, n_classes):
-        """Return the text of the result where no map is known: one or more NaN."""
+    def missing_result(self, n_classes):
+        """Return the text of the result where no map is known: NaN, or a list of NaN
+        for more than two classes.
+        """
         if n_classes == 2:
             return self.no_number
         return self.several.format(value=self.no_number, n=n_classes)
@@ -314,9 +316,9 @@ def split_decision(estimator):
         inner = inner.estimator
     labels = estimator.classes_.tolist()
     # A promise about an event decides for or against it: the two classes are all labels
-    # there are. One of those in ANSWERS returns the predicted class or abstains, which
-    # needs a label as well, the last one.
-    is_event = estimator.promise not in ANSWERS
+    # there are. One of the ANSWER_PROMISES returns the predicted class or abstains,
+    # which needs a label as well, the last one.
+    is_event = estimator.promise not in ANSWER_PROMISES
     if not is_event:
         labels.append(estimator._abstain_label())
     # In SQL and in ONNX, a column has one type; in Python, labels may be of any types.

@@ -49,6 +49,9 @@ class ErrorAutocorrelation(ResultRecord):
     reason: str = ""
 
     def _sentences(self):
+        """Say whether consecutive errors are alike, and how much longer intervals must
+        be.
+        """
         if self.reason:
             return f"No autocorrelation can be estimated: {self.reason}."
         harmless = rounded(_HARMLESS_FACTOR)

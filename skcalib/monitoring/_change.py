@@ -345,11 +345,13 @@ def calibration_change(
 
 
 def change_test(samples, weight_type, confidence_level, n_resamples, random_state):
-    """Return the statistic, the p-value and the shift of a `CalibrationChange`, for two
-    `Sample` objects and a RandomState.
+    """Return the statistic, the p-value and the shift (the difference in event
+    frequency at equal scores, an `IntervalEstimate`) of the test of
+    `calibration_change`, for a pair of `Sample` and a RandomState.
     """
     # Some draws need a Generator, others a RandomState: both come from one seed.
     rng = np.random.default_rng(random_state.randint(2**32, dtype=np.uint64))
+    # The residuals of the second sample beyond those of both together, by score.
     if samples[0].task is None:  # bins instead of rows
         excess = excess_of_bins(*samples, weight_type, n_resamples, rng)
     else:

@@ -311,6 +311,7 @@ def estimated_performance(
         y_new, scores, predicted, labelled, sampling_probability, missing
     )
     reason = _reason_for_outside(outside, labelled)
+    # `line`: a regression on the scores, if labelled and new samples have similar ones
     line = None
     if binning is None and not known.are_enough:
         difference = TunedDifference(labelled, scores)
@@ -368,10 +369,11 @@ def _reason_for_outside(outside, labelled):
 
 
 def _from_line(name, metric, labelled_metric, curve, line, level):
-    """Return (estimate, low, high, reason) without labels of the new samples, by the
-    `TunedDifference` `line`; None if a line predicts every label. `metric` holds its
-    terms at the new scores, `labelled_metric` those at the labelled ones; a ratio is
-    linearised around the `curve`.
+    """Return (estimate, low, high, reason) of a metric without labels of the new
+    samples, by the `TunedDifference` `line`; None if a line predicts every label.
+    `metric` holds the terms of the metric at the new scores, `labelled_metric` those at
+    the labelled ones; a ratio is linearised around the event frequencies of the
+    `curve`.
     """
     reason = _reason_for_ratio(metric, curve.frequency)
     if reason:
@@ -381,6 +383,7 @@ def _from_line(name, metric, labelled_metric, curve, line, level):
     if metric.is_ratio:
         value = metric.value(curve.frequency)
         denominator = metric.denominator(curve.frequency)
+        # the delta method for a ratio: (numerator - value * denominator) / its mean
         slope_of_labelled = (
             slope_of_labelled - value * labelled_metric.denominator_slope
         )
@@ -393,9 +396,9 @@ def _from_line(name, metric, labelled_metric, curve, line, level):
 
 
 def _from_scores(name, metric, curve, reason_for_outside, level):
-    """Return (estimate, low, high, reason) without labels of the new samples;
-    `reason_for_outside` says why scores beyond the labelled ones leave no limits, or
-    "".
+    """Return (estimate, low, high, reason) of a metric without labels of the new
+    samples, by the `ResidualCurve`; `reason_for_outside` says why scores beyond the
+    labelled ones leave no limits, or "".
     """
     # The metric with each unknown label replaced by its estimated probability.
     estimate = metric.value(curve.frequency)

@@ -22,7 +22,7 @@ from skcalib._rows.sorting import mid_rank_cells
 
 _LEAST_ROWS_A_CELL = 20
 _ONE_SCORE = 1e-13  # variance of the scores of a cell, below which they are equal
-_NO_SPREAD = 1e-9  # of sums of residuals: they are equal, but for rounding
+_TINY = 1e-9  # sums below it are 0 but for rounding; no divisor is smaller
 _NO_DIFFERENCES = (
     "samples with neighbouring scores always have the same label, so the random"
     " variation of labels cannot be estimated"
@@ -60,8 +60,9 @@ class Excess(NamedTuple):
 
 
 def excess_test(sample, confidence_level):
-    """Return a test of an unchanged calibration curve from the `Excess` of the second
-    sample in cells of neighbouring scores.
+    """Return a test of an unchanged calibration curve from an `Excess`: by how much the
+    sum of residuals (label minus score) of the second sample exceeds, in each cell of
+    neighbouring scores, what the curve of both samples together predicts.
 
     Returns
     -------
@@ -86,7 +87,7 @@ def excess_test(sample, confidence_level):
         deviation = np.sqrt(sample.variance.sum())
     estimate = float(sample.excess.sum() / total_weight)
     reason = ""
-    if deviation < _NO_SPREAD:
+    if deviation < _TINY:
         margin = np.nan
         reason = _NO_DIFFERENCES
     elif sample.influence is None:  # independent rows
@@ -97,7 +98,7 @@ def excess_test(sample, confidence_level):
     shift = IntervalEstimate(
         estimate, estimate - margin, estimate + margin, reason=reason
     )
-    if deviation < _NO_SPREAD:
+    if deviation < _TINY:
         return 0.0, 1.0, shift
     # The cumulative excess: in the first row as observed, in the others as drawn.
     cumulative = np.cumsum(np.vstack((sample.excess, sample.drawn)), axis=1)
@@ -148,7 +149,7 @@ class ResidualLines(NamedTuple):
         They are the sums of w (`n`), of w s (`score`), of w s^2 (`score_squared`), of
         w r (`residual`) and of w r s (`residual_score`).
         """
-        size = np.maximum(n.sum(axis=0), _NO_SPREAD)
+        size = np.maximum(n.sum(axis=0), _TINY)
         centre = score.sum(axis=0) / size
         mean = residual.sum(axis=0) / size
         # Least squares: the slope is the sum of products about the means over the sum
@@ -166,7 +167,7 @@ class ResidualLines(NamedTuple):
         weight_without_line = n[0] * n[1] / size
         weight = weight_without_line - share_slope * centred_score
         # A weight that the scores explain completely is 0 up to rounding.
-        rounding = _NO_SPREAD * np.maximum(weight_without_line, 1.0)
+        rounding = _TINY * np.maximum(weight_without_line, 1.0)
         weight = np.where(weight > rounding, weight, 0.0)
         # The sum of the residuals of the second sample about the line.
         excess = residual[1] - n[1] * mean - slope * centred_score
@@ -315,13 +316,14 @@ def _independent_excess(rows, lines, terms, importance, n_resamples, rng):
     weighted_label = rows.weight * rows.labels
     events = rows.total(weighted_label).sum(axis=0)
     covariance = rows.total(weighted_label * terms.residual).sum(axis=0)
+    # (n_resamples, n_cells)
     drawn = _hypergeometric_draws(
         n, events, covariance, squared_residuals, n_resamples, rng
     )
     # The draws take rows from a cell whatever their scores. Their variance is that of
     # n1 rows drawn without replacement from N = n0 + n1 rows, n0 n1 / (N (N - 1)) times
     # the squared residuals; they are scaled to the variance about a line.
-    one_less = np.maximum(size - 1, _NO_SPREAD)
+    one_less = np.maximum(size - 1, _TINY)
     variance_drawn = n.prod(axis=0) / size / one_less * squared_residuals
     drawn *= np.sqrt(_quotient_or_zero(variance, variance_drawn))
     return Excess(lines.excess, lines.weight, variance, drawn)
@@ -335,7 +337,7 @@ def _clustered_excess(rows, lines, terms, importance, cluster, n_resamples, rng)
     # The mean difference is the sum of all excesses over that of `lines.weight`. As a
     # weighted mean over the rows, as `Influence` has it, it is the mean of coefficient
     # times residual times this factor.
-    rows_per_weight = rows.weight.sum() / max(lines.weight.sum(), _NO_SPREAD)
+    rows_per_weight = rows.weight.sum() / max(lines.weight.sum(), _TINY)
     influence = Influence(
         terms.coefficient * terms.residual * rows_per_weight,
         rows.weight,
@@ -360,7 +362,7 @@ def _excess_variance(rows, lines, terms, importance):
     # Degrees of freedom: the rows less one for the mean, and one for the slope if there
     # is one. A row's average share of the squared weights stands for one row.
     n_fitted = 1 + (lines.slope != 0)
-    degrees = np.maximum(size - n_fitted * sum_of_squares / size, _NO_SPREAD)
+    degrees = np.maximum(size - n_fitted * sum_of_squares / size, _TINY)
     if importance:
         # A weight may say something about the label, and so about the residual.
         squares = (rows.weight * terms.coefficient * terms.residual) ** 2
@@ -373,13 +375,14 @@ def _excess_variance(rows, lines, terms, importance):
 
 
 def _hypergeometric_draws(n, events, covariance, squared_residuals, n_resamples, rng):
-    """Return drawn excesses (n_resamples, n_cells) of the second sample, whose rows are
-    drawn without replacement from those of both, `n` (2, n_cells).
+    """Return draws (n_resamples, n_cells) of the excess of the second sample in each
+    cell: the sum of its residuals less the expected one, if its rows are drawn without
+    replacement from those of both samples, `n` (2, n_cells).
 
     Within a cell the residuals are regressed on the labels. The part that the labels
     explain follows from the number of events, which is hypergeometric; the sum of the
     rest is drawn as normal. `events`, `covariance` (of label times residual) and
-    `squared_residuals` are sums.
+    `squared_residuals` (n_cells,) are sums over the cell.
     """
     size = n.sum(axis=0)
     # Sum of squares of the labels about their mean, and the regression's slope: how
@@ -399,7 +402,7 @@ def _hypergeometric_draws(n, events, covariance, squared_residuals, n_resamples,
     # a sum of n1 rows that are drawn without replacement from N = n0 + n1 rows,
     # n0 n1 / (N (N - 1)) S.
     unexplained = np.maximum(squared_residuals - slope * covariance, 0)
-    one_less = np.maximum(size - 1, _NO_SPREAD)
+    one_less = np.maximum(size - 1, _TINY)
     variance = n.prod(axis=0) / size / one_less * unexplained
     drawn += rng.normal(0.0, np.sqrt(variance), shape)
     return drawn
@@ -426,7 +429,7 @@ def _clustered_draws(rows, lines, offset, cluster, n_resamples, rng):
     )
     count = n.ravel()
     total = np.bincount(sample_cell, rows.weight * in_place_of_score, n.size)
-    mean_score = total / np.maximum(count, _NO_SPREAD)
+    mean_score = total / np.maximum(count, _TINY)
     # The sums of labels are not needed: labels are drawn.
     no_labels = np.zeros(n.size)
     cells = Cells.of_scores(mean_score, count, no_labels)
@@ -474,7 +477,7 @@ def excess_of_bins(before, after, weight_type, n_resamples, rng):
     residual_score = label_score - score_squared
     residual_squared = np.stack([s.residual_square for s in sums])
     lines = ResidualLines.of_sums(n, score, score_squared, residual, residual_score)
-    rows = np.maximum(n, _NO_SPREAD)  # as a divisor
+    rows = np.maximum(n, _TINY)  # as a divisor
     # Sums of squared residuals about the mean residual of their bin and sample.
     squares = np.maximum(residual_squared - residual**2 / rows, 0)
     # The samples share the squared residuals of a bin in proportion to the variance

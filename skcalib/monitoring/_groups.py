@@ -349,6 +349,7 @@ class GroupMonitors(DescribedEstimator, DefaultObjects, BaseEstimator):
         in the order of their first rows; `times` are pairs (row, time), one for the
         first of the group's rows with a time.
         """
+        # A monitor that knows the classes, which those of the groups do not.
         checker = clone(self._template).set_params(classes=self._classes)
         scores, events = checker._checked_batch(scores, y)
         # Each row belongs to the group names[codes[row]].

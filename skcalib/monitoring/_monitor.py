@@ -84,6 +84,7 @@ class MonitorHistory(ResultTable):
     alarm: np.ndarray
 
     def _sentences(self):
+        """Say how many samples were seen, and whether there was an alarm."""
         n_batches = len(self)
         batches = "1 batch" if n_batches == 1 else f"{n_batches:,} batches"
         state = "no alarm"
@@ -409,7 +410,7 @@ class CalibrationMonitor(DescribedEstimator, BaseEstimator):
         if not self.alarm_:
             return ""
         n_rows, n, sum_of_scores, n_events, *_ = map(np.array, self._batches)
-        later = n_rows > self.change_row_
+        later = n_rows > self.change_row_  # batches that end after the change
         excess = np.sum(sum_of_scores[later] - n_events[later])
         mean_score = sum_of_scores[later] / n[later]
         deviation = np.sqrt(np.sum(n[later] * mean_score * (1 - mean_score)))
@@ -464,7 +465,9 @@ class CalibrationMonitor(DescribedEstimator, BaseEstimator):
         self.e_value_ = 1.0 if self.average_run_length is None else 0.0
 
     def _see_rows(self, scores, y, time):
-        """Update with rows: the arguments are those of `partial_fit`."""
+        """Update with rows: `scores`, labels `y` and `time` or None, as the user gave
+        them.
+        """
         # Arrays of floats and of 0 and 1 are checked at once, which is faster.
         batch = None
         if self.classes is None:

@@ -76,6 +76,7 @@ class CalibrationTrend(ResultRecord):
     is_step: bool
 
     def _sentences(self):
+        """Say whether the bias has a trend, and how large it is."""
         if np.isnan(self.pvalue):
             return f"No trend can be estimated: {self.slope.reason}."
         shown = pvalue_words(self.pvalue)
@@ -219,6 +220,7 @@ def calibration_trend(
     residual = rows.scores - rows.labels
     estimate, influence, null_influence = _slope(residual, rows.moment, rows.weight)
     is_step = _is_step(residual, rows.moment, rows.weight)
+    # how the rows were sampled, which decides how estimates vary
     sampling = {
         "weight": rows.weight,
         "importance": known is not None,
@@ -374,7 +376,7 @@ def _slope(residual, moment, weight):
     one_sample = 1 / len(residual)
     if weight is not None:
         share = weight / weight.sum()
-        mean_of = share.__matmul__
+        mean_of = share.__matmul__  # the weighted mean: share @ values
         one_sample = np.minimum(1.0, weight) / weight.sum()
     centred = moment - mean_of(moment)
     time_variance = mean_of(centred**2)

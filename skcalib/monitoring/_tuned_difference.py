@@ -104,8 +104,9 @@ class TunedDifference:
 
 
 def _pvalue_of_same_scores(scores, weight, new_scores):
-    """Return the p-value of the two-sample Kolmogorov-Smirnov test, by the distribution
-    in large samples; the weights (n,) count samples. Ties make it larger.
+    """Return the p-value of the two-sample Kolmogorov-Smirnov test that labelled and
+    new scores have one distribution, by its distribution in large samples; the weights
+    (n,) of the labelled ones count samples. Ties make it larger.
     """
     order = np.argsort(scores)
     sorted_scores = scores[order]

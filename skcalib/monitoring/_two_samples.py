@@ -34,8 +34,9 @@ def two_samples(
     """Return two validated `Sample` objects, from labels and probabilities or from two
     `BinStatistics` (as `y_before` and `y_after`).
 
-    `sample_weight` and `clusters` are pairs (before, after) or None; the other
-    arguments have the same meaning as in `calibration_change`.
+    `sample_weight` and `clusters` are pairs (before, after) or None. `binning` is a
+    strategy or a number of bins; `weight_type`, `multiclass`, `pos_label` and `labels`
+    say how weights and labels are read.
     """
     if isinstance(y_before, BinStatistics):
         # The second BinStatistics may be passed by position, as the next argument.
@@ -137,8 +138,8 @@ def _pair(value, name):
 
 def _shared_labels(y_before, y_after, is_one_event):
     """Return the sorted two labels of both samples together, one of which may hold a
-    single class; None unless there are two. Raise if each has two labels of its own,
-    for scores of one event.
+    single class; None unless there are two. With `is_one_event`, scores of one event,
+    raise if each sample has two labels of its own.
     """
     try:
         before = np.unique(as_array(y_before)[0])

@@ -19,7 +19,7 @@ from skcalib._input.sklearn_private import Interval, StrOptions
 from skcalib._input.tensors import as_given, like
 from skcalib._intervals.influence import cluster_codes
 from skcalib._intervals.one_probability.lazy import LazyLimits
-from skcalib._intervals.one_probability.samples import Maker
+from skcalib._intervals.one_probability.samples import LimitsMaker
 from skcalib._rows.blocks import row_blocks, taken
 from skcalib.maps._node import Rows
 from skcalib.maps._prediction import predicted_node, probabilities_of_two
@@ -139,6 +139,7 @@ class BaseRecalibrator(ValidationMixin, IntervalMixin, ProbabilityTransformer):
         self._validate_params()
         with unchanged_if_refused(self):
             rows = self._rows_of_fit(X, y, sample_weight, clusters)
+            # Scores may be a tensor: codes and weights become tensors beside it.
             codes = like(rows.scores, rows.codes)
             weight = like(rows.scores, rows.sample_weight)
             if rows.features is None:
@@ -151,17 +152,18 @@ class BaseRecalibrator(ValidationMixin, IntervalMixin, ProbabilityTransformer):
         return self
 
     def _keep_fit(self, rows, maker, weight_type="frequency"):
-        """Set what every fit to `FitRows` leaves: its limits, made by a `Maker` if the
-        fit returned one, and where it comes from.
+        """Set `provenance_`, what was fitted to which rows, a `FitRows`, and `_limits`,
+        from which `predict_interval` computes limits. `maker` is what the fit returned:
+        the `LimitsMaker` of these, or None for a method without limits.
         """
         vars(self).pop("_limits", None)  # of an earlier fit
-        if isinstance(maker, Maker):
+        if isinstance(maker, LimitsMaker):
             cluster = None if rows.clusters is None else cluster_codes(rows.clusters)
             self._limits = LazyLimits.of_fit(maker, cluster)
         self.provenance_ = provenance(
             self, rows.scores, rows.codes, rows.sample_weight, weight_type
         )
-        vars(self).pop("_has_label_tensor", None)
+        vars(self).pop("_has_label_tensor", None)  # only the fit needs it
 
     def fit_batches(self, batches: Iterable[tuple[ArrayLike, ...]]) -> Self:
         """Fit the calibration map to batches, of which one at a time is in memory.
@@ -211,8 +213,8 @@ class BaseRecalibrator(ValidationMixin, IntervalMixin, ProbabilityTransformer):
 
     def _fit_member(self, scores, codes, sample_weight, classes, shortcuts):
         """Fit to the rows of a stack, which has validated them: scores (n, C), codes
-        and weights (n,), the labels of the columns and the `Shortcuts` that the stack
-        knows; return self.
+        and weights (n,), and the labels `classes` of the columns; return self.
+        `shortcuts` hold what the stack knows, such as a similar fit to start from.
         """
         self.classes_ = classes
         self.n_features_in_ = scores.shape[1]
@@ -221,8 +223,8 @@ class BaseRecalibrator(ValidationMixin, IntervalMixin, ProbabilityTransformer):
             maker = self._fit_scores(scores, codes, sample_weight, shortcuts)
         else:
             maker = self._fit_scores(scores, codes, sample_weight)
-        if isinstance(maker, Maker) and not shortcuts.only_forecasts:
-            self._maker = maker  # until the stack takes it
+        if isinstance(maker, LimitsMaker) and not shortcuts.only_forecasts:
+            self._maker = maker  # the stack makes the limits of the member from it
         return self
 
     def _forget_start(self):
@@ -265,6 +267,7 @@ class BaseRecalibrator(ValidationMixin, IntervalMixin, ProbabilityTransformer):
         With `uses_table` the smooth parts of a mixture for two classes are read from a
         table: see `skcalib.maps._tabulated`.
         """
+        # Logits of impossible classes become -inf; `is_impossible` (n, C) or None.
         scores, is_impossible = self._with_marks(scores)
         if hasattr(self, "_predict_scores"):
             probabilities = self._predict_scores(self._clipped(scores))

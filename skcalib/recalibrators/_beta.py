@@ -188,7 +188,7 @@ class BetaCalibration(FeatureRecalibrator, PartiallyPooledRecalibrator):
     def _fit_binary(self, log_odds, labels, sample_weight, side_features=None):
         """Fit a logistic regression on log(s) and -log(1 - s) of the scores s, given as
         log-odds (n,), and on `side_features`, a `SideFeatures` or None, to boolean
-        labels.
+        labels; return the `LimitsMaker`.
         """
         targets = labels
         if self.smooth_targets:

@@ -120,9 +120,9 @@ class BinaryRecalibrator(BaseRecalibrator):
         return len(self.classes_) > 2 and self.multiclass == "top_label"
 
     def _fit_scores(self, scores, codes, sample_weight, shortcuts=None):
-        """Fit the method to scores (n, C): directly for two classes, otherwise to the
-        binary problems of `_fit_binary_problems`. Return the `Maker` of the limits for
-        two classes, else None.
+        """Fit the method to scores (n, C): directly for two classes, otherwise to one
+        binary problem per class, or to that of the predicted class. Return the
+        `LimitsMaker` for two classes, else None.
         """
         scores = self._start_fit(scores, codes, sample_weight, shortcuts)
         vars(self).pop("estimators_", None)  # of an earlier fit to more classes
@@ -149,11 +149,16 @@ class BinaryRecalibrator(BaseRecalibrator):
         return super()._why_no_limits()
 
     def _limits_at(self, level):
+        # By the kind of the method, such as "bins": the function that computes limits.
         state = self._limits.state
         limits_of = LIMITS[state["kind"]](state, level)
 
         def limits_at(scores, probabilities, **columns):
+            """Return the lower and upper limits (n,) of the event's frequency at scores
+            (n, C).
+            """
             binary_scores = self._new_binary_scores(scores)
+            # what limits depend on: the bin of each score, or its features
             position = self._limits_position(binary_scores, **columns)
             return limits_of(position, binary_scores)
 

@@ -63,6 +63,9 @@ class FeatureRecalibrator(BaseRecalibrator):
         return self.features is None and super()._predicts_validated_rows
 
     def _rows_of_fit(self, X, y, sample_weight, clusters):
+        """Return the validated rows of a fit, `FitRows`, with the columns of the
+        parameter `features` apart from the scores.
+        """
         for name in _ATTRIBUTES:
             vars(self).pop(name, None)  # of an earlier fit
         if self.features is None:
@@ -84,7 +87,9 @@ class FeatureRecalibrator(BaseRecalibrator):
         """Raise a ValueError if another parameter rules features out."""
 
     def _fit_with_features(self, scores, codes, sample_weight, features):
-        """Fit to validated scores (n, C) and features (n, d)."""
+        """Fit to validated scores (n, C) and features (n, d), and return the
+        `LimitsMaker`.
+        """
         n_classes = len(self.classes_)
         if n_classes > 2:
             raise ValueError(
@@ -122,8 +127,8 @@ class FeatureRecalibrator(BaseRecalibrator):
         return np.repeat([0.0, self.feature_penalty_], [n_own, n_side])
 
     def _in_given_units(self, maker, side_features):
-        """Return the `Maker` of limits for features as they were given, from that for
-        the standardised ones, `SideFeatures`, whose parameters are the last.
+        """Return the `LimitsMaker` for features as they were given, from that for the
+        standardised ones, `SideFeatures`, whose parameters are the last.
         """
         units = 1 / side_features.deviation
         return maker._replace(make=lambda kept: in_units(maker.make(kept), units))
@@ -137,12 +142,15 @@ class FeatureRecalibrator(BaseRecalibrator):
         return features - self.feature_mean_
 
     def _regression(self, coef, side_features):
-        """Return the `Maker` of the limits of a logistic regression with coefficients
-        (d,) of `_own_position`, of the score alone, and with `side_features`, a
-        `SideFeatures` or None.
+        """Return the `LimitsMaker` of a logistic regression. `coef` (d,) are the
+        coefficients of the features that `_own_position` makes of a score;
+        `side_features`, a `SideFeatures` or None, are those of the user, whose
+        coefficients the fit has set.
         """
         if not self._keeps_features:
             return regression(self._own_position, coef)
+        # The coefficients of the standardised features. A constant one has an infinite
+        # deviation, and the coefficient 0.
         deviation = side_features.deviation
         side_coef = self.feature_coef_ * np.where(np.isinf(deviation), 0.0, deviation)
         ridge = self._limits_ridge(len(coef))
@@ -180,6 +188,9 @@ class FeatureRecalibrator(BaseRecalibrator):
         return nodes.Affine(inputs, coef[None], np.array([shifted]))
 
     def _read_rows(self, X):
+        """Return the validated scores (n, C) of new rows, and their features (n,
+        n_features) or None.
+        """
         if self.features is None:
             return super()._read_rows(X)
         scores, columns = self._scores_and_columns(

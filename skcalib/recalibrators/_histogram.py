@@ -297,7 +297,8 @@ class HistogramBinning(CertifiedMixin, BinnedRecalibrator):
 
     def _fit_binary(self, scores, labels, sample_weight):
         """Find the edges of the bins of scores (n,), then the event frequency in each
-        bin: from the same rows, or from the two parts of a `sample_split`.
+        bin: from the same rows, or from the two parts of a `sample_split`. Return the
+        `LimitsMaker`, None with a split.
         """
         on_log_odds = self._scale == "given" and self.input == "logit"
         fractions = None

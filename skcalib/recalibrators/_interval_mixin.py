@@ -20,12 +20,12 @@ _ARRAYS_OF_LIMITS = 2  # of the size of the probabilities, while limits are comp
 class IntervalMixin:
     """Adds `predict_interval` to the methods that say how their fit varies.
 
-    The fit of such a method returns a `Maker`, from which `_limits` is made. The method
-    defines ``_limits_at(level)``, which returns a function of validated scores (n, C),
-    in which impossible classes are marked, and calibrated probabilities (n, K); of a
-    method with a parameter `features`, also of these by name. That function returns the
-    lower and the upper limits: (n, K) and (n, K), or (n,) and (n,) for the second of
-    two classes.
+    The fit of such a method returns a `LimitsMaker`, from which `_limits` is made. The
+    method defines ``_limits_at(level)``, which returns a function of validated scores
+    (n, C), in which impossible classes are marked, and calibrated probabilities (n, K);
+    of a method with a parameter `features`, also of these by name. That function
+    returns the lower and the upper limits: (n, K) and (n, K), or (n,) and (n,) for the
+    second of two classes.
     """
 
     # What the limits are computed from.

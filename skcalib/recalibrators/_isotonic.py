@@ -118,7 +118,7 @@ class IsotonicCalibration(BinaryRecalibrator):
 
     def _fit_binary(self, scores, labels, sample_weight):
         """Fit isotonic regression and set the knots: both ends of each block, or with
-        `centered` its mean score.
+        `centered` its mean score. Return the `LimitsMaker`.
         """
         distinct, weight, events = _weights_by_score(scores, labels, sample_weight)
         solution = isotonic_regression(events / weight, weights=weight)
@@ -161,8 +161,9 @@ class IsotonicCalibration(BinaryRecalibrator):
 
 
 def places_among_ranges(state, scores):
-    """Return where scores (n,) are among the ranges of the state of the limits of a
-    curve that never falls: see `monotone_limits`.
+    """Return where scores (n,) are among ranges of scores, counted from 0: 2 j + 1 in
+    range j, 2 j below it and above the one before. `state` holds the "first" and the
+    "last" score of each range.
     """
     last = state["last"]
     # The first range that does not end below the score; between the edges 0 and 1 a

@@ -64,7 +64,7 @@ class LogitRecalibrator(BaseRecalibrator):
 
     def _fit_scores(self, scores, codes, sample_weight, shortcuts=None):
         """Fit to the logits of validated scores (n, C), given the column index of each
-        label, `codes` (n,). Return the `Maker` of the limits, or None.
+        label, `codes` (n,). Return the `LimitsMaker`, or None.
         """
         scores = self._start_fit(scores, codes, sample_weight, shortcuts)
         if isinstance(codes, np.ndarray):
@@ -81,6 +81,7 @@ class LogitRecalibrator(BaseRecalibrator):
         return limits_of_rows(maker, (logits, codes, sample_weight))
 
     def _why_no_limits(self):
+        """Return why the fit has no limits, an empty text if it has some."""
         reason = super()._why_no_limits()
         if reason and hasattr(self, "_limits_design"):
             # The method has limits, but not for this fit.
@@ -94,8 +95,13 @@ class LogitRecalibrator(BaseRecalibrator):
         limits_of = softmax_limits(self._limits.state, level)
 
         def limits_at(scores, probabilities, **columns):
+            """Return the lower and upper limits (n, K) at scores (n, C), or (n,) for
+            two classes. `columns` may hold the features.
+            """
             logits = self._new_logits(scores)
-            return limits_of(self._limits_design(logits, **columns), probabilities)
+            # how the calibrated logits depend on the fitted parameters
+            design = self._limits_design(logits, **columns)
+            return limits_of(design, probabilities)
 
         return limits_at
 

@@ -106,7 +106,7 @@ class AffineScaling(ClippedRecalibrator, LogitRecalibrator):
 
     def _fit_logits(self, logits, codes, sample_weight, shortcuts=None):
         """Fit an affine map of temperature-scaled logits (n, K), with the strength of
-        the ridge that predicts best, or the one given.
+        the ridge that predicts best, or the one given; return the `LimitsMaker`.
 
         `shortcuts` save time and do not change the result. With them, the inverse
         curvature is kept, so that later fits may start from this one.
@@ -168,8 +168,9 @@ class AffineScaling(ClippedRecalibrator, LogitRecalibrator):
         coef, intercept = self._affine_map.unpacked(parameters)
         self.coef_ = self.inverse_temperature_ * coef
         self.intercept_ = intercept.copy()
-        # The second derivatives of the penalty, with the parameters in order of
-        # classes.
+        # 4. Limits need the derivatives of the calibrated logits by the parameters (the
+        # design), the probabilities, and the second derivatives of the penalty, with
+        # the parameters in order of classes.
         ridge = 2 * self._affine_map.by_class(penalties[best])
         return softmax(self._limits_design, self._limits_probabilities, ridge)
 

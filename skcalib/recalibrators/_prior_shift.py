@@ -14,7 +14,7 @@ from scipy.special import expit, logit, ndtri
 from skcalib._input.scalars import as_numbers, invalid
 from skcalib._input.scores import check_sample_weight, check_scores, drop_zero_weight
 from skcalib._input.sklearn_private import Interval, StrOptions
-from skcalib._intervals.one_probability.samples import Maker
+from skcalib._intervals.one_probability.samples import LimitsMaker
 from skcalib._rows.blocks import weights_or_ones
 from skcalib._rows.links import clip_probability, row_softmax
 from skcalib._solvers.mixture import fit_mixture_weights
@@ -191,7 +191,7 @@ class PriorShift(LogitRecalibrator):
 
     def _fit_mean(self, logits, sample_weight):
         """Set the class frequencies that give the event the mean probability
-        `target_mean`; return the `Maker` of the state of limits, or None.
+        `target_mean`; return the `LimitsMaker`, or None.
         """
         if self.train_prior is not None or self.target_prior is not None:
             raise ValueError(
@@ -223,7 +223,7 @@ class PriorShift(LogitRecalibrator):
             "level": float(level),
             "events": np.inf,
         }
-        return Maker(lambda samples: state, dict)
+        return LimitsMaker(lambda samples: state, dict)  # needs no samples
 
     def _set_shift(self, target, intercepts):
         """Set the class frequencies from those of the target (n_classes,) and the
@@ -246,6 +246,7 @@ class PriorShift(LogitRecalibrator):
         ratio = ndtri((1 + level) / 2) / ndtri((1 + state["level"]) / 2)
 
         def limits_at(scores, probabilities):
+            """Return the lower and upper limits (n,) of the probabilities (n, 2)."""
             log_odds = logit(probabilities[:, 1])
             low = expit(log_odds - ratio * state["below"])
             return low, expit(log_odds + ratio * state["above"])

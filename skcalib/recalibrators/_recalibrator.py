@@ -182,6 +182,7 @@ class Recalibrator(MeasuredRecalibrator):
             self.gain_ = self._out_of_fold_gain(
                 recalibrator, unchanged, scores, codes, design
             )
+        # `chosen_` makes the forecasts.
         self.chosen_ = unchanged
         if self._gain_is_certain(unchanged, scores, codes, weight):
             self.chosen_ = self.recalibrator_
@@ -229,7 +230,10 @@ class Recalibrator(MeasuredRecalibrator):
         )
         before = unchanged.predict_proba(scores)
         fits = CrossFits(scores, codes, before, [folds], design, self.classes_)
-        gain = fits.gain(fits.uncalibrated(), fits.candidate(recalibrator), "log")
+        # forecasts of the held-out rows, without and with a fit to the other folds
+        unchanged_forecasts = fits.uncalibrated()
+        recalibrated = fits.candidate(recalibrator)
+        gain = fits.gain(unchanged_forecasts, recalibrated, "log")
         return gain.interval(_LEVEL)
 
     @property
@@ -238,6 +242,7 @@ class Recalibrator(MeasuredRecalibrator):
         return getattr(self.recalibrator_, "_limits", NO_LIMITS)
 
     def _why_no_limits(self):
+        """Return why the recalibrator that was tried has no limits, else ""."""
         tried = self.recalibrator_
         if not isinstance(tried, BaseRecalibrator):
             return f"{type(tried).__name__} has none"
@@ -253,6 +258,7 @@ class Recalibrator(MeasuredRecalibrator):
         limits_of_tried = tried._limits_at(level)
 
         def limits_at(scores, probabilities):
+            """Return the limits at scores (n, C) by the recalibrator that was tried."""
             return limits_of_tried(scores, tried._predict_checked(scores))
 
         return limits_at

@@ -212,7 +212,7 @@ class PlattScaling(FeatureRecalibrator, PartiallyPooledRecalibrator):
 
     def _fit_binary(self, log_odds, labels, sample_weight, side_features=None):
         """Fit a logistic regression on the log-odds (n,), and on `side_features`, a
-        `SideFeatures` or None, to boolean labels (n,).
+        `SideFeatures` or None, to boolean labels (n,); return the `LimitsMaker`.
         """
         # On centred and scaled log-odds both coefficients are of the size of 1.
         centre, scale = location_scale(log_odds, sample_weight)

@@ -193,8 +193,8 @@ class SplineCalibration(ClippedRecalibrator, BinaryRecalibrator):
 
     def _fit_binary(self, log_odds, labels, sample_weight, shortcuts=None):
         """Fit a natural cubic spline of the log-odds (n,) to boolean labels (n,), with
-        the roughness penalty that predicts best, or the one given; `shortcuts` give a
-        start, and get one.
+        the roughness penalty that predicts best, or the one given; return the
+        `LimitsMaker`. `shortcuts` may hold an earlier fit to start from.
         """
         near_fit = None
         if shortcuts is not None:
@@ -262,14 +262,19 @@ class SplineCalibration(ClippedRecalibrator, BinaryRecalibrator):
         return regression(basis.features, coef, fit.centre, penalty)
 
     def _limits_at(self, level):
+        # the function of log-odds (n,) that returns a column with those of the curve,
+        # and one with its variance by each estimate of the covariance
         curve = self._limits.derived(self._curve_of_limits)
         quantile = quantile_of(self._limits.state, level)
 
         def limits_at(scores, probabilities):
+            """Return the lower and upper limits (n,) of the event's frequency at scores
+            (n, C).
+            """
             log_odds, *variances = curve(self._new_binary_scores(scores)).T
-            half = quantile * np.sqrt(
-                np.maximum.reduce([*variances, np.zeros(len(log_odds))])
-            )
+            # the largest, at least 0 in spite of rounding
+            variance = np.maximum.reduce([*variances, np.zeros(len(log_odds))])
+            half = quantile * np.sqrt(variance)
             return limits_about(log_odds, half, half)
 
         return limits_at
@@ -426,9 +431,9 @@ class _NaturalSplines:
         return features
 
     def curve_and_variances(self, coef, covariances):
-        """Return the piecewise polynomials of the spline with coefficients (n_knots,)
-        and of its variances by some covariances (n_knots, n_knots) of these, as one
-        function: of the features, which are cubic, and of their products.
+        """Return a piecewise polynomial with several values at each log-odds: the
+        spline with coefficients (n_knots,), which is cubic, and its variance by each of
+        some covariances (n_knots, n_knots) of these, of degree 6.
         """
         # 1. The features (4, n_knots + 1, n_knots) by power, the highest first: a line,
         # the cubics between two knots, and another line.
@@ -436,6 +441,7 @@ class _NaturalSplines:
         cubics = _cubic_pieces(self.knots, self.at_knots, bends)
         ends = self.slopes(self.position[[0, -1]]) / self.width
         first, last = np.column_stack((np.zeros(2), ends))
+        # a line has no cubic and no quadratic term
         none = np.zeros((2, 1, len(self.knots)))
         left = np.concatenate((none, [[first]], [[self.at_knots[0] - first]]))
         right = np.concatenate((none, [[last]], [[self.at_knots[-1]]]))

@@ -23,7 +23,7 @@ from skcalib._inference.results import IntervalEstimate
 from skcalib._input.annotations import CrossValidation
 from skcalib._input.sklearn_private import Interval
 from skcalib._intervals.one_probability.lazy import LazyLimits
-from skcalib._intervals.one_probability.samples import Maker, widened_limits
+from skcalib._intervals.one_probability.samples import LimitsMaker, widened_limits
 from skcalib._progress import Progress
 from skcalib._rows.blocks import taken, weights_or_ones
 from skcalib._rows.links import log_probability, row_softmax
@@ -249,7 +249,8 @@ class StackedRecalibrator(MeasuredRecalibrator):
 
     def _fit_measured(self, scores, codes, design):
         """Fit the members, choose the weights by which their forecasts of held-out rows
-        are mixed best, and measure the gain of the mixture.
+        are mixed best, and measure the gain of the mixture. Return the `LimitsMaker`
+        for two classes.
         """
         sample_weight = design.sample_weight
         members = self._members()
@@ -318,14 +319,14 @@ class StackedRecalibrator(MeasuredRecalibrator):
         gain = mean_gain(gains, held_out_design, reason=unfitted_reason(codes, folds))
         self.gain_ = gain.interval(_LEVEL)
         if len(self.classes_) == 2:
-            return Maker(self._keep_limits_of_members, _state_of_mixture)
+            return LimitsMaker(self._keep_limits_of_members, _state_of_mixture)
         for member in self.recalibrators_:
             vars(member).pop("_maker", None)
         return None  # a stack has limits for two classes only
 
     def _keep_limits_of_members(self, cluster):
         """Let the members store what their limits are computed from, and return those
-        that the mixture uses: the `keep` of the stack's `Maker`.
+        that the mixture uses: the function `keep` of the stack's `LimitsMaker`.
         """
         for member in self.recalibrators_:
             maker = vars(member).pop("_maker", None)
@@ -338,6 +339,7 @@ class StackedRecalibrator(MeasuredRecalibrator):
         return [self.recalibrators_[k] for k in np.flatnonzero(self.weights_ > 0)]
 
     def _why_no_limits(self):
+        """Return why the stack has no limits, an empty text if it has some."""
         if len(self.classes_) > 2:
             return "a stack has limits for two classes only"
         if not self._has_limits():
@@ -361,6 +363,9 @@ class StackedRecalibrator(MeasuredRecalibrator):
             members.append((weight, member, limits_of_member))
 
         def limits_at(scores, probabilities):
+            """Return the lower and upper limits (n,) of the event's frequency at scores
+            (n, C).
+            """
             probability = probabilities[:, 1]
             below = np.zeros(len(scores))
             above = np.zeros(len(scores))
@@ -604,8 +609,9 @@ class StackedRecalibrator(MeasuredRecalibrator):
 
 
 def _state_of_mixture(members):
-    """Return the state of the limits of a stack; None if a member that changes the
-    scores has none.
+    """Return what the limits of a stack depend on besides its members: the least number
+    of "events" that a member was fitted to; None if a member that changes the scores
+    has no limits.
     """
     events = []
     for member in members:

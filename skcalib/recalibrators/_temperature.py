@@ -198,8 +198,9 @@ class TemperatureScaling(FeatureRecalibrator, ClippedRecalibrator, LogitRecalibr
         self.classes = classes
 
     def _fit_scores(self, scores, codes, sample_weight, shortcuts=None):
-        """Fit to validated scores (n, C). If `clip` changes them, a second fit to the
-        unclipped scores sets `plain_temperature_`, that of the model's own logits.
+        """Fit to validated scores (n, C); return the `LimitsMaker`. If `clip` changes
+        them, a second fit to the unclipped scores sets `plain_temperature_`, that of
+        the model's own logits.
         """
         limits = super()._fit_scores(scores, codes, sample_weight, shortcuts)
         self.plain_temperature_ = self.temperature_
@@ -222,7 +223,7 @@ class TemperatureScaling(FeatureRecalibrator, ClippedRecalibrator, LogitRecalibr
 
     def _fit_with_features(self, scores, codes, sample_weight, features):
         """Fit a temperature without features (n, d) first, then how its logarithm
-        depends on them.
+        depends on them; return the `LimitsMaker`.
         """
         maker = self._fit_scores(scores, codes, sample_weight)
         logits = self._logits(self._clipped(scores)).astype(np.float64, copy=False)
@@ -240,10 +241,14 @@ class TemperatureScaling(FeatureRecalibrator, ClippedRecalibrator, LogitRecalibr
         n_classes = logits.shape[1]
 
         def design_of(columns):
+            """Return how calibrated logits depend on the parameters, for columns (n, K
+            + d): logits and standardised features.
+            """
             logits, side = np.split(columns, [n_classes], axis=1)
             return self._design(logits, side, coef)
 
         def probabilities_of(columns):
+            """Return the calibrated probabilities (n, K) of the same columns."""
             design = design_of(columns)
             is_possible = columns[:, :n_classes] > -np.inf
             return row_softmax(np.where(is_possible, design.scaled, -np.inf))
@@ -255,7 +260,9 @@ class TemperatureScaling(FeatureRecalibrator, ClippedRecalibrator, LogitRecalibr
         )
 
     def _fit_logits(self, logits, codes, sample_weight, shortcuts=None):
-        """Set the temperature of least loss for logits (n, K)."""
+        """Set the temperature of least loss for logits (n, K); return the
+        `LimitsMaker`.
+        """
         start = None
         if shortcuts is not None and shortcuts.near_fit is not None:
             start = shortcuts.near_fit.inverse_temperature_
@@ -266,6 +273,7 @@ class TemperatureScaling(FeatureRecalibrator, ClippedRecalibrator, LogitRecalibr
             # Limits of a logistic regression, whose only feature is the log-odds: the
             # difference of the two logits.
             maker = regression(np.atleast_2d, [self.inverse_temperature_])
+            # It takes log-odds: those of the two logits are passed on.
             return maker._replace(keep=partial(_kept_of_two_logits, maker.keep))
         return softmax(self._limits_design, self._limits_probabilities)
 
@@ -275,7 +283,10 @@ class TemperatureScaling(FeatureRecalibrator, ClippedRecalibrator, LogitRecalibr
         limits_of = LIMITS["regression"](self._limits.state, level)
 
         def limits_at(scores, probabilities, **columns):
-            return limits_of(np.diff(self._new_logits(scores).T, axis=0))
+            """Return the lower and upper limits (n,) at scores (n, C), two classes."""
+            logits = self._new_logits(scores)
+            log_odds = np.diff(logits.T, axis=0)  # (1, n), the only feature
+            return limits_of(log_odds)
 
         return limits_at
 

@@ -22,8 +22,8 @@ def fits_tensors(recalibrator):
 
 
 def tensor_decisions(recalibrator, X):
-    """Return the column (n,) of the largest score of each row of a tensor, as NumPy's;
-    None if NumPy has to validate the scores.
+    """Return the column (n,) of the largest score of each row of a tensor, as an array
+    of NumPy; None if NumPy has to validate the scores.
     """
     xp, _ = dispatched_namespace(X)
     if xp is None or hasattr(recalibrator, "feature_names_in_"):
@@ -38,7 +38,7 @@ def tensor_decisions(recalibrator, X):
 
 
 def tensor_rows(recalibrator, X, y, sample_weight):
-    """Validate what a fit is given, and set `classes_`, as `_validated_rows` does.
+    """Validate what a fit is given, if the scores are a tensor, and set `classes_`.
 
     Returns
     -------

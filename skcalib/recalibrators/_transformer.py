@@ -116,8 +116,9 @@ class ProbabilityTransformer(
         )
 
     def _in_class_order_with_columns(self, X, y, keys, name):
-        """Return what `_in_class_order` does for a table with columns `keys` that are
-        no scores; the user names them by the parameter `name`.
+        """Return the table X with its score columns in the order of the classes that
+        name them, and these classes, or X and the parameter `classes`. The columns
+        `keys`, which the user names by the parameter `name`, are no scores.
         """
         columns = None
         if keys and column_names(X):

@@ -263,7 +263,7 @@ class UniformMassBinning(CertifiedMixin, ParameterHints, BinaryRecalibrator):
 
     def _fit_binary(self, scores, labels, sample_weight):
         """Fit bins of scores (n,) with boolean labels (n,) by Algorithm 1 of Gupta and
-        Ramdas (2021).
+        Ramdas (2021); return the `LimitsMaker`, None with `randomize`.
         """
         n_rows = len(scores)
         n_bins = self._choose_n_bins(n_rows)

@@ -84,8 +84,9 @@ class ValidationMixin:
         return rows
 
     def _rows_of_arrays(self, X, y, sample_weight, clusters, features):
-        """Return the rows of `_rows_of_fit` by NumPy, a tuple. Those without weight, or
-        that are certain by their logits, are left out.
+        """Return the scores (n, C), codes, weights, clusters and features of a fit,
+        validated by NumPy; the last three may be None. Rows without weight, or that are
+        certain by their logits, are left out.
         """
         # A logit far below the others marks an impossible class, until the rows of this
         # fit show otherwise.
@@ -136,7 +137,10 @@ class ValidationMixin:
         return self._with_marks(scores)
 
     def _with_marks(self, scores):
-        """Return what `_possible_scores` does, for validated scores (n, C)."""
+        """Return validated scores (n, C) with impossible classes marked, by logits of
+        -inf or, of two classes, far below the other; and which they are: booleans (n,
+        C), None if none is.
+        """
         is_impossible = None
         if self.input == "logit":
             gap = LARGEST_GAP

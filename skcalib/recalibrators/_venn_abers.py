@@ -222,6 +222,7 @@ class VennAbers(BinaryRecalibrator):
         # are kept, and the two beyond the scores: lower[0] and upper[m].
         self.lower_probability_ = lower[np.append(True, is_knot)]
         self.upper_probability_ = upper[np.append(is_knot, True)]
+        # 4. Limits depend on the first and last score of each range of tied scores.
         first = table.scores
         if self.max_n_knots is not None:
             # Each group reaches from just above the last edge to its own edge.

@@ -5,19 +5,19 @@ from functools import partial
 import numpy as np
 
 from skcalib._intervals.binomial import binomial_interval
-from skcalib._intervals.one_probability.samples import Maker
+from skcalib._intervals.one_probability.samples import LimitsMaker
 from skcalib._rows.blocks import weights_or_ones
 
 
 def bins(bins_of, count, positives):
-    """Return the `Maker` of the state of bins from `Samples`: the numbers of
+    """Return the `LimitsMaker` of the state of bins from `Samples`: the numbers of
     samples and events, or what weighted or dependent samples are worth.
 
     ``bins_of(scores)`` returns the bins (n,) of scores (n,); `count` and `positives`
     (n_bins,) are the numbers without weights.
     """
     state = partial(_state, bins_of=bins_of, count=count, positives=positives)
-    return Maker(state, dict)  # nothing is left to be made
+    return LimitsMaker(state, dict)  # nothing is left to be made
 
 
 def _state(samples, bins_of, count, positives):

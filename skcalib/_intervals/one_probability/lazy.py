@@ -26,8 +26,8 @@ class LazyLimits:
 
     @classmethod
     def of_fit(cls, maker, cluster):
-        """Return the limits of a fit from its `Maker` (``make(keep(cluster))`` is their
-        state) and the clusters (n,) of its samples, or None.
+        """Return the limits of a fit from its `LimitsMaker` (``make(keep(cluster))`` is
+        their state) and the clusters (n,) of its samples, or None.
         """
         kept = maker.keep(cluster)
         limits = cls(partial(maker.make, kept))

@@ -7,7 +7,7 @@ import numpy as np
 from scipy.optimize import isotonic_regression
 from scipy.special import expit, log_expit, ndtri, xlogy
 
-from skcalib._intervals.one_probability.samples import Maker
+from skcalib._intervals.one_probability.samples import LimitsMaker
 
 # Scores at which the limits are tabulated, and ranges that a fit keeps as they are.
 _MOST_KNOTS = 512
@@ -18,7 +18,7 @@ _HALVINGS = 48
 
 
 def monotone(first, last, weight, positives):
-    """Return the `Maker` of the state of a curve that never falls from
+    """Return the `LimitsMaker` of the state of a curve that never falls from
     `Samples`: the numbers of samples and events in up to 512 ranges of scores.
 
     Parameters
@@ -30,7 +30,7 @@ def monotone(first, last, weight, positives):
         Total weight of the samples, and of the events, in each.
     """
     keep = partial(_kept, first=first, last=last, weight=weight, positives=positives)
-    return Maker(keep, _state)
+    return LimitsMaker(keep, _state)
 
 
 class _Ranges(NamedTuple):

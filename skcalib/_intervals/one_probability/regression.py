@@ -16,7 +16,7 @@ from skcalib._intervals.one_probability.profile import (
     profile_factors,
     profile_table,
 )
-from skcalib._intervals.one_probability.samples import Maker
+from skcalib._intervals.one_probability.samples import LimitsMaker
 from skcalib._intervals.sandwich import (
     left_out_covariance,
     left_out_covariance_of_cells,
@@ -33,9 +33,9 @@ _N_CELLS = 1024
 
 
 def regression(features, coef, centre=None, penalty=None):
-    """Return the `Maker` of the state of a logistic regression from `Samples` whose
-    scores are log-odds, or columns (n, c) with the features beside them: coefficients
-    and their covariance.
+    """Return the `LimitsMaker` of the state of a logistic regression from `Samples`
+    whose scores are log-odds, or columns (n, c) with the features beside them:
+    coefficients and their covariance.
 
     The limits are about a fit of their own, to the labels 0 and 1 with Jeffreys'
     penalty, which is finite where the classes are separable. Smoothed labels and ridges
@@ -64,7 +64,7 @@ def regression(features, coef, centre=None, penalty=None):
     make = partial(
         _state, features=features, start=coef, centre=centre, penalty=penalty
     )
-    return Maker(partial(_kept, features=features, coef=coef), make)
+    return LimitsMaker(partial(_kept, features=features, coef=coef), make)
 
 
 class _Rows(NamedTuple):

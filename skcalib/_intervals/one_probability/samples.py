@@ -14,7 +14,7 @@ from skcalib._intervals.few_events import effective_events
 from skcalib._rows.blocks import weights_or_ones
 
 
-class Maker(NamedTuple):
+class LimitsMaker(NamedTuple):
     """How the state of limits, a dict of plain values and small arrays, is made of
     `Samples`. A fit that has limits returns one.
 
@@ -92,15 +92,15 @@ class Samples(NamedTuple):
 
 
 def limits_of_rows(maker, rows):
-    """Return a `Maker` whose `keep` takes the clusters (n,) of rows, or None, in place
-    of `Samples`: all else is known.
+    """Return a `LimitsMaker` whose `keep` takes the clusters (n,) of rows, or None, in
+    place of `Samples`: all else is known.
 
-    `maker` is the `Maker` of a fit; anything else, for a method that has no limits,
-    gives None. `rows` are the scores, labels and weights; tensors, which stay where
-    they are, give None, too.
+    `maker` is the `LimitsMaker` of a fit; anything else, for a method that has no
+    limits, gives None. `rows` are the scores, labels and weights; tensors, which stay
+    where they are, give None, too.
     """
     scores, *_ = rows
-    if not isinstance(maker, Maker) or not isinstance(scores, np.ndarray):
+    if not isinstance(maker, LimitsMaker) or not isinstance(scores, np.ndarray):
         return None
 
     def keep(cluster):

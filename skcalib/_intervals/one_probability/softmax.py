@@ -10,7 +10,7 @@ from skcalib._intervals.one_probability.normal import (
     limits_of_shares,
     quantile_of,
 )
-from skcalib._intervals.one_probability.samples import Maker
+from skcalib._intervals.one_probability.samples import LimitsMaker
 from skcalib._intervals.one_probability.softmax_designs import ClassProbabilities
 from skcalib._intervals.sandwich import (
     left_out_covariance,
@@ -30,7 +30,7 @@ _NO_CURVATURE = 1e-12
 
 
 def softmax(design_of, probabilities_of, ridge=0.0):
-    """Return the `Maker` of the state of a softmax of linear logits from
+    """Return the `LimitsMaker` of the state of a softmax of linear logits from
     `Samples` whose scores are logits (n, K), perhaps with further columns, and whose
     labels are codes: the covariance of the parameters.
 
@@ -45,7 +45,7 @@ def softmax(design_of, probabilities_of, ridge=0.0):
     make = partial(
         _state, design_of=design_of, probabilities_of=probabilities_of, ridge=ridge
     )
-    return Maker(partial(_kept, design_of=design_of), make)
+    return LimitsMaker(partial(_kept, design_of=design_of), make)
 
 
 class _Kept(NamedTuple):
