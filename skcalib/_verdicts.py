@@ -50,12 +50,14 @@ class Verdict:
 
     @property
     def is_off(self):
-        """Whether the quantity is off, whatever its size."""
+        """Whether the quantity certainly differs from 0, by however little."""
         return self.kind in ("off", "off, size unclear")
 
     @property
     def needed_if(self):
-        """What `n_needed` samples assume, in words; see `_least_n_that_tells`."""
+        """What `n_needed`, the smallest number of samples that may tell, assumes, in
+        words.
+        """
         half_width = (self.high - self.low) / 2
         if not self.is_off and half_width > self.tolerance:
             # So wide an interval says nothing, wherever its estimate lies.
@@ -337,7 +339,7 @@ def percent_words(share, n=None):
 
 def percent_decimals(share, n):
     """Return with how many decimals a percentage is printed: the share among n samples,
-    in [0, 1], times 100. They are those of its 95 % interval; see `decimals`.
+    in [0, 1], times 100. They are as many as the width of its 95 % interval demands.
     """
     # The variance of a single sample, p (1 - p). A share of 0 or 1 is not exact either:
     # with the variance 1 / n its interval reaches as far as 2 events in n samples.

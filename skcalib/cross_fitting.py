@@ -725,10 +725,10 @@ class ClassifierFitter(NamedTuple):
         fold tests, the sorted indices (n_tested,) of these samples, the model fitted to
         all samples, and the name of the method of the scores.
 
-        A frozen model is fitted already: it scores all samples itself. `cv` and
-        `tested` are those of `splits`; ``run(calls)`` runs joblib's delayed calls and
-        returns their results. `keep_tensor` lets a frozen model's tensor of scores stay
-        one.
+        A frozen model is fitted already: it scores all samples itself. `cv` makes the
+        folds, and `tested` says how many must test each sample: "once", "at most once"
+        or "any". ``run(calls)`` runs joblib's delayed calls and returns their results.
+        `keep_tensor` lets a frozen model's tensor of scores stay one.
         """
         if isinstance(self.estimator, FrozenEstimator):
             method = self.methods_of(self.estimator)[0]
@@ -803,6 +803,7 @@ def _fitter_with_classes(estimator, X, y, methods, routed, sample_weight):
     `classes_` after a fit. The classes of a frozen classifier are those that it knows.
     """
     is_uncounted = uncounted_rows(y, sample_weight)
+    # Rows that the classifier learns from, (n,), None for all.
     trains = None if is_uncounted is None else ~is_uncounted
     fitter = ClassifierFitter(
         estimator, X, y, None, methods, routed, is_labelled=trains, trains=trains

@@ -560,10 +560,12 @@ class _PairFitter(NamedTuple):
 
     def pairs(self, cv, run, ensemble):
         """Return the list of fitted pairs (`RecalibratedModel`), whose predictions are
-        averaged: see `_single_pair`, `_pairs_of_folds` and `_pairs_that_share`.
+        averaged: one with a classifier of all rows, one of each fold, or both with a
+        recalibrator that they share.
 
-        `cv` is the parameter of that name, and `ensemble` what `_resolved_ensemble`
-        returns. ``run(calls)`` runs joblib's delayed calls and returns their results.
+        `cv` is the parameter of that name, and `ensemble` whether there are pairs of
+        folds, or "auto". ``run(calls)`` runs joblib's delayed calls and returns their
+        results.
         """
         if not ensemble:
             return [self._single_pair(cv, run)]

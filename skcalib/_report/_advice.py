@@ -67,6 +67,7 @@ def considered(table, name, seed, tolerance=0.02):
     # The samples that were compared, which are fewer than all of a large table.
     sampled = table.at(found.rows)
     changes = _changes(sampled, name, found.changes, table.period_order, tolerance)
+    # Ids that repeat may be clusters that the user did not declare.
     can_advise = not table.repeated_keys
     advice = _record(sampled, name, found, table.period_order, tolerance, can_advise)
     if not can_advise:

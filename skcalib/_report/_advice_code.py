@@ -69,8 +69,8 @@ def advice_code(table, model):
 
 
 def _score_columns(table, name):
-    """Return the expressions for the score columns of the model `name`; None where
-    `_columns_by_class` finds no pattern.
+    """Return the expressions for the score columns of the model `name`,
+    `_ScoreColumns`; None if the names of the classes' columns have no common pattern.
     """
     columns = table.columns.get(name, (name,))
     if table.classes is None:
@@ -242,8 +242,9 @@ def _as_text(frame, column):
 
 
 def _groups(table, model, frame):
-    """Return the expression for the `groups` of a `GroupwiseRecalibrator`: each row's
-    segment, or "others" for those that share a map.
+    """Return the expression for the `groups` of a `GroupwiseRecalibrator` that is
+    advised for a model, with its rows in the variable `frame`: each row's segment, or
+    "others" for those that share a map.
     """
     advice = model["advice"]
     column = advice["column"]

@@ -1,6 +1,6 @@
 """The advice of a report in sentences."""
 
-from skcalib._report._claims import claim
+from skcalib._report._claims import from_template
 from skcalib._report._judged import read_verdict
 from skcalib._report._phrases import (
     OF_ESTIMATES,
@@ -19,8 +19,8 @@ from skcalib._verdicts import fixed, interval_words, rounded, rounded_up
 _NO_BRIER_GAIN = "; no gain in the Brier score is measurable"
 
 
-def advice_claims(facts, is_usable, suggested_tolerance=None):
-    """Return a list of claims on the advice for a model: what to do, the calibration
+def advice_sentences(facts, is_usable, suggested_tolerance=None):
+    """Return a list of sentences on the advice for a model: what to do, the calibration
     error that it leaves, the log-loss that it gains and the samples that it needs.
 
     Parameters
@@ -34,9 +34,9 @@ def advice_claims(facts, is_usable, suggested_tolerance=None):
     """
     advice = facts.model["advice"]
     if not facts.model["recalibrators"]:
-        return [claim("too few to recalibrate")]
+        return [from_template("too few to recalibrate")]
     if advice["needs_cluster"] is not None:
-        return [claim("cluster first", column=advice["needs_cluster"])]
+        return [from_template("cluster first", column=advice["needs_cluster"])]
     if advice["kind"] == "none":
         return [_nothing_to_do(facts, is_usable)]
     size = _percent_words(gains(advice, advice["log_loss"]))
@@ -44,10 +44,10 @@ def advice_claims(facts, is_usable, suggested_tolerance=None):
     which = from_words(advice["since"])
     if advice["segments"]:
         which = f" of all groups{which}"
-    claims = [
+    sentences = [
         _what_to_do(facts, is_usable),
         _error_left(facts, suggested_tolerance),
-        claim(
+        from_template(
             "gain",
             which=which,
             size=size,
@@ -56,12 +56,12 @@ def advice_claims(facts, is_usable, suggested_tolerance=None):
         ),
     ]
     if advice["rows_needed"] is not None:
-        claims.append(_samples_needed(facts))
-    return claims
+        sentences.append(_samples_needed(facts))
+    return sentences
 
 
 def _nothing_to_do(facts, is_usable):
-    """Return the claim that no recalibrator is significantly better, with the upper
+    """Return the sentence that no recalibrator is significantly better, with the upper
     limit of what the best one may gain.
     """
     period = facts.model["advice"]["since"]
@@ -78,7 +78,7 @@ def _nothing_to_do(facts, is_usable):
             f" {rounded(largest_gain, 2)} %)"
         )
     name = "leave" if is_usable else "no recalibrator"
-    return claim(name, subject=facts.subject, since=since, most=words_of_gain)
+    return from_template(name, subject=facts.subject, since=since, most=words_of_gain)
 
 
 def _percent_words(sizes):
@@ -129,7 +129,7 @@ def _advised_row(model):
 
 
 def _samples_needed(facts):
-    """Return the claim on the number of samples that keep nine tenths of the advised
+    """Return the sentence on the number of samples that keep nine tenths of the advised
     recalibrator's gain over the next simpler one.
     """
     advice = facts.model["advice"]
@@ -140,11 +140,11 @@ def _samples_needed(facts):
     fewest = rounded_up(advice["rows_needed_low"])
     if fewest != number:
         number = f"{fewest} to {number}"
-    return claim("samples needed", number=number, simpler=simpler)
+    return from_template("samples needed", number=number, simpler=simpler)
 
 
 def _error_left(facts, suggested_tolerance):
-    """Return the claim on the calibration error after the advised recalibration:
+    """Return the sentence on the calibration error after the advised recalibration:
     whether it is within the tolerance, and if not, which candidate leaves less than
     half. `suggested_tolerance` is the headline's, in points as text, or None.
     """
@@ -163,8 +163,10 @@ def _error_left(facts, suggested_tolerance):
             further = (
                 f", which {verb} within the suggested {suggested_tolerance} points"
             )
-        return claim("error left fine", This=subject, limit=high, suggested=further)
-    return claim(
+        return from_template(
+            "error left fine", This=subject, limit=high, suggested=further
+        )
+    return from_template(
         "error left" if left.kind == "off" else "error left unclear",
         This=subject,
         size=points_words(left),
@@ -212,7 +214,7 @@ def _opening_verbs(facts, is_usable):
 
 
 def _what_to_do(facts, is_usable):
-    """Return the claim that tells to apply the advised recalibrator, as an option if
+    """Return the sentence that tells to apply the advised recalibrator, as an option if
     the scores are usable or another model is better.
     """
     advice = facts.model["advice"]
@@ -226,15 +228,15 @@ def _what_to_do(facts, is_usable):
     name = advice["recalibrator"]
     if name == "PriorShift":
         kind = "shift classes" if facts.is_of_classes else "shift"
-        return claim(kind, since=since, **verbs)
+        return from_template(kind, since=since, **verbs)
     if not advice["segments"]:
-        return claim("recalibrate", name=name, since=since, **verbs)
+        return from_template("recalibrate", name=name, since=since, **verbs)
     n_segments = 0  # of the column
     for row in facts.model["segments"]:
         n_segments += row["column"] == advice["column"]
     if advice["others"] == "unchanged" and len(advice["segments"]) < n_segments:
         return _recalibrate_some_segments(facts, verbs)
-    return claim(
+    return from_template(
         "recalibrate by segment",
         column=advice["column"],
         name=name,
@@ -245,8 +247,9 @@ def _what_to_do(facts, is_usable):
 
 
 def _recalibrate_some_segments(facts, verbs):
-    """Return the claim that advises to recalibrate some segments and to leave the
-    others. `verbs` are those of `_opening_verbs`.
+    """Return the sentence that advises to recalibrate some segments and to leave the
+    others. `verbs` are the words that begin it, "Recalibrate" and "Shift", with a
+    condition if there is one.
     """
     advice = facts.model["advice"]
     # "PlattScaling", of "GroupwiseRecalibrator(PlattScaling())".
@@ -254,7 +257,7 @@ def _recalibrate_some_segments(facts, verbs):
     each = "fitted to its samples"
     if len(advice["segments"]) > 1:
         each = "each fitted to its own samples"
-    return claim(
+    return from_template(
         "recalibrate segments",
         segments=listed(
             [group_words(name, advice["column"]) for name in advice["segments"]]

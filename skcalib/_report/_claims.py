@@ -245,7 +245,7 @@ class Claim(str):
         return str(self)
 
 
-def claim(name, /, **words):
+def from_template(name, /, **words):
     """Return a sentence of a report as a `Claim`: the template ``CLAIMS[name]``, whose
     placeholders such as "{size}" are replaced by the keyword arguments.
     """

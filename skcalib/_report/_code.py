@@ -85,7 +85,10 @@ def _options(table):
 
 
 def _model_lines(table, model, tolerance, seed):
-    """Return the lines that make the numbers of one model."""
+    """Return the lines of Python that make and print the numbers of one model. `table`
+    is the `ReportTable`, `model` the dict of the model's numbers; what does not apply
+    to them has no line.
+    """
     columns = table.columns.get(model["name"], (model["name"],))
     if table.classes is None:
         lines = [

@@ -120,6 +120,7 @@ def counts_numbers(statistics, about, *, tolerance, alternative, adjustment):
     alternative, adjustment : str
         Options of `calibration_by_group`.
     """
+    # All samples together, as one group; then each row of the table.
     one = calibration_by_group(
         {"all": statistics}, confidence_level=_LEVEL, n_resamples=1, random_state=0
     )
@@ -221,7 +222,9 @@ def _summary(numbers, found):
 
 
 def _code(lines, alternative, adjustment):
-    """Return the Python that makes the numbers, as text."""
+    """Return the Python that makes the numbers, as text, after the `lines` that read
+    the table and make its `statistics`.
+    """
     options = ""
     if alternative != "two-sided":
         options += f', alternative="{alternative}"'

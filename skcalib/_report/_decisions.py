@@ -42,8 +42,8 @@ def decision_rows(table, name, thresholds, found, seed):
 
 def _costs(found, thresholds, seed):
     """Return the cost of miscalibration at each threshold: how much higher the net
-    benefit is for out-of-fold scores recalibrated with a spline. It is a list of the
-    dicts of `_benefits`, or of None with too few samples for the folds.
+    benefit is for out-of-fold scores recalibrated with a spline. It is a list of dicts
+    of "estimate", "low" and "high", or of None with too few samples for the folds.
     """
     if not found.candidates:
         return [None] * len(thresholds)

@@ -1,6 +1,6 @@
 """What a headline rests on: errors and tests, classes, segments and time."""
 
-from skcalib._report._claims import claim
+from skcalib._report._claims import from_template
 from skcalib._report._headline import clearest_changes
 from skcalib._report._judged import read_verdict
 from skcalib._report._phrases import (
@@ -33,11 +33,11 @@ _HIDDEN = 2
 
 
 def evidence(facts, first):
-    """Return a list of claims that support the headline: on mean score and event
+    """Return a list of sentences that support the headline: on mean score and event
     frequency, on the calibration error with its test, on scores that are too extreme or
     too cautious, and on the classes.
 
-    `facts` are the `ModelFacts`, `first` is the name of the headline's first claim.
+    `facts` are the `ModelFacts`, `first` is the name of the headline's first sentence.
     """
     model = facts.model
     error = facts.error
@@ -47,12 +47,14 @@ def evidence(facts, first):
         # p-values for independent samples would be wrong, and are not printed.
         estimate = fixed(100 * error.estimate, points_digits(error))
         column = model["advice"]["needs_cluster"]
-        known = claim("error of unknown uncertainty", size=estimate, column=column)
+        known = from_template(
+            "error of unknown uncertainty", size=estimate, column=column
+        )
         return [means, known]
     test = model["test"]
-    claims = [
+    sentences = [
         means,
-        claim(
+        from_template(
             "error",
             of=" of the predicted class" if facts.is_of_classes else "",
             size=points_words(error),
@@ -63,19 +65,19 @@ def evidence(facts, first):
     is_any_segment_off = any(segment.verdict.is_off for segment in facts.segments)
     is_more_found = test["rejects"] or is_any_segment_off or model["changes"]
     if bias.is_off and not is_more_found:
-        claims.append(claim("nothing but the shift"))
+        sentences.append(from_template("nothing but the shift"))
     confidence = facts.over_confidence
     if not facts.is_of_classes and not bias.is_off and confidence.is_off:
         name = "too extreme" if confidence.estimate > 0 else "too cautious"
-        claims.append(claim(name, size=size_words(confidence)))
+        sentences.append(from_template(name, size=size_words(confidence)))
     if facts.is_of_classes:
-        claims.append(classes_off(model["classes"]))
-    return claims
+        sentences.append(classes_off(model["classes"]))
+    return sentences
 
 
 def _means(facts, first):
-    """Return the claim on the mean score and the event frequency, and on a significant
-    difference, unless `first`, the headline's first claim, has it.
+    """Return the sentence on the mean score and the event frequency, and on a
+    significant difference, unless `first`, the headline's first sentence, has it.
     """
     model = facts.model
     bias = ""
@@ -93,7 +95,7 @@ def _means(facts, first):
         of = "of the weight is on samples with the event"
         if facts.is_of_classes:
             of = "of the weight is on correct predictions"
-    return claim(
+    return from_template(
         "means",
         mean=f"{fixed(100 * model['mean_score'], digits)} %",
         frequency=f"{fixed(100 * model['event_frequency'], digits)} %",
@@ -104,7 +106,7 @@ def _means(facts, first):
 
 
 def classes_off(rows):
-    """Return the claim on the classes with a significant calibration error: how many
+    """Return the sentence on the classes with a significant calibration error: how many
     there are, and how large the largest error is.
 
     `rows` are the dicts of the table of classes, which begins with these classes, the
@@ -112,7 +114,7 @@ def classes_off(rows):
     """
     off = [row for row in rows if row["adjusted_error_pvalue"] < SIGNIFICANCE_LEVEL]
     if not off:
-        return claim("no class off", n=f"{len(rows)}")
+        return from_template("no class off", n=f"{len(rows)}")
     largest = off[0]
     bias = read_verdict(largest["verdict"])
     direction = ""
@@ -132,7 +134,7 @@ def classes_off(rows):
     names = ""
     if 1 < len(off) < len(rows):
         names = f": {listed([row['class'] for row in off])}"
-    return claim(
+    return from_template(
         "classes off",
         share=share_of(off, rows),
         have="has" if len(off) == 1 else "have",
@@ -144,11 +146,11 @@ def classes_off(rows):
 
 
 def segments_off(facts):
-    """Return a claim for each column of segments, on how many of its segments are off
-    and which are the worst; and one more claim if the bias of all samples hides them.
-    `facts` are the `ModelFacts`.
+    """Return a sentence for each column of segments, on how many of its segments are
+    off and which are the worst; and one more sentence if the bias of all samples hides
+    them. `facts` are the `ModelFacts`.
     """
-    claims = []
+    sentences = []
     rows_by_column = {}
     for row in facts.model["segments"]:
         rows_by_column.setdefault(row["column"], []).append(row)
@@ -157,16 +159,18 @@ def segments_off(facts):
         off = [row for row in rows if read_verdict(row["verdict"]).is_off]
         if off:
             verdicts_off += [read_verdict(row["verdict"]) for row in off]
-            claims.append(_worst_segments(column, off, rows))
+            sentences.append(_worst_segments(column, off, rows))
     if _are_hidden(verdicts_off, facts.bias.estimate):
         size = fixed(abs(100 * facts.bias.estimate), points_digits(facts.bias))
         side = "high" if facts.bias.estimate > 0 else "low"
-        claims.append(claim("average hides", bias=f"{size} points too {side}"))
-    return claims
+        sentences.append(
+            from_template("average hides", bias=f"{size} points too {side}")
+        )
+    return sentences
 
 
 def _worst_segments(column, off, rows):
-    """Return the claim on the segments `off` among those of a column, `rows`, which
+    """Return the sentence on the segments `off` among those of a column, `rows`, which
     names the worst.
     """
     # The lower limit of the size decides which are the worst.
@@ -175,7 +179,7 @@ def _worst_segments(column, off, rows):
     for row in ordered[:MOST_WORST]:
         name = group_words(row["segment"], column)
         worst.append(f"{name}, {bias_words(row['verdict'])}")
-    return claim(
+    return from_template(
         "segments off",
         column=column,
         share=share_of(off, rows),
@@ -201,16 +205,16 @@ def _are_hidden(verdicts, overall_bias):
 
 
 def changes(facts):
-    """Return claims on the clearest changes of calibration over time: the period of the
-    change, and the bias before and after it. `facts` are the `ModelFacts`.
+    """Return sentences on the clearest changes of calibration over time: the period of
+    the change, and the bias before and after it. `facts` are the `ModelFacts`.
     """
-    claims = []
+    sentences = []
     for row in clearest_changes(facts.model):
         whose = f"the {facts.subject}"
         if row["group"] is not None:  # a segment; None stands for all samples
             whose = f"{whose} of {row['group']}"
-        claims.append(
-            claim(
+        sentences.append(
+            from_template(
                 "changed",
                 since=row["since"],
                 whose=whose,
@@ -218,14 +222,15 @@ def changes(facts):
                 before=bias_words(row["verdict_before"]),
             )
         )
-    return claims
+    return sentences
 
 
 def over_time(model):
-    """Return claims on a significant linear trend of the bias, and on errors that are
-    alike enough to make intervals too short. `model` is the dict of a model's numbers.
+    """Return sentences on a significant linear trend of the bias, and on errors that
+    are alike enough to make intervals too short. `model` is the dict of a model's
+    numbers.
     """
-    claims = []
+    sentences = []
     trend = model.get("trend")
     # If the bias changed in one step, a straight line through it is misleading: the
     # change alone is told, if `changes` tells it.
@@ -243,8 +248,8 @@ def over_time(model):
         size = interval_words(
             abs(trend["moved"]), low, high, scale=100, unit="points", level=OF_VERDICTS
         )
-        claims.append(
-            claim(
+        sentences.append(
+            from_template(
                 "trend",
                 first=trend["first"],
                 last=trend["last"],
@@ -255,5 +260,7 @@ def over_time(model):
         )
     correlation = model.get("autocorrelation")
     if correlation is not None and correlation["pvalue"] < SIGNIFICANCE_LEVEL:
-        claims.append(claim("dependent", factor=rounded(correlation["factor"], 2)))
-    return claims
+        sentences.append(
+            from_template("dependent", factor=rounded(correlation["factor"], 2))
+        )
+    return sentences

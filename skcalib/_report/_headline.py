@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from skcalib._report._claims import claim
+from skcalib._report._claims import from_template
 from skcalib._report._judged import read_verdict
 from skcalib._report._phrases import (
     MOST_WORST,
@@ -31,7 +31,7 @@ from skcalib._verdicts import (
     side_words,
 )
 
-# The claims that the samples cannot tell.
+# The sentences that the samples cannot tell.
 _UNKNOWN = ("cannot tell", "right on average")
 
 # A tolerance of more than the event frequency divided by this hides everything.
@@ -70,6 +70,9 @@ class ModelFacts:
     """
 
     def __init__(self, model, table):
+        """`model` holds the numbers of the model, and `table` what the report knows of
+        all models, such as the tolerance.
+        """
         self.model = model
         self.tolerance = table["tolerance"]
         self.tolerance_words = rounded(100 * table["tolerance"])  # in points
@@ -134,26 +137,26 @@ def clearest_changes(model):
 
 
 def headline(facts):
-    """Return the first sentences of a model's summary as a list of claims: what is
+    """Return the first sentences of a model's summary as a list of sentences: what is
     worst about the scores and what to do about it. `facts` are its `ModelFacts`.
 
     After a change of calibration a reminder is added to look for its cause, which may
     be labels that are late.
     """
-    claims = _worst(facts)
-    slope = _slope_off(facts)
-    says_direction = claims[0].words.get("direction")  # too extreme, or too cautious
+    sentences = _worst(facts)
+    slope = _slope_differs_from_one(facts)
+    says_direction = sentences[0].words.get("direction")  # too extreme, or too cautious
     if slope is not None and not says_direction:
         # It is worse than not to know, and less than what else is off.
-        place = 0 if claims[0].name in _UNKNOWN else len(claims)
-        claims.insert(place, slope)
+        place = 0 if sentences[0].name in _UNKNOWN else len(sentences)
+        sentences.insert(place, slope)
     if facts.model["changes"]:
-        claims.append(claim("late labels"))
-    return claims
+        sentences.append(from_template("late labels"))
+    return sentences
 
 
-def _slope_off(facts):
-    """Return the claim that the limits of the calibration slope exclude 1; None if
+def _slope_differs_from_one(facts):
+    """Return the sentence that the limits of the calibration slope exclude 1; None if
     they do not, if there is no slope, or if it is that of clipped scores, since what
     had the probability 0 happened.
     """
@@ -168,7 +171,7 @@ def _slope_off(facts):
         )
         if side:
             other = "high" if side == "low" else "low"
-            return claim(
+            return from_template(
                 "slope",
                 subject=facts.subject,
                 slope=interval_words(*limits, level=OF_ESTIMATES),
@@ -182,7 +185,7 @@ def _slope_off(facts):
 
 def _worst(facts):
     """Return the sentences on what is worst about the scores of a model, as a list of
-    claims: on all samples, on segments, on the calibration error, or that nothing is
+    sentences: on all samples, on segments, on the calibration error, or that nothing is
     off. `facts` are its `ModelFacts`.
     """
     overall = facts.overall.verdict
@@ -203,19 +206,19 @@ def _worst(facts):
                 overall.kind != "off" or facts.error.low > overall.limit
             )
             if error_tells_more and facts.overall.since is None:
-                return [_error_off(facts)]
-            return [_all_off(facts)]
+                return [_error_too_large(facts)]
+            return [_bias_of_all(facts)]
     # 2. Some segments are off.
     if segments_off:
         return _segments_worst(facts, segments_off)
     # 3. The scores are off at some levels, but right on average.
     if facts.error.kind == "off":
-        return [_error_off(facts)]
+        return [_error_too_large(facts)]
     if facts.error.kind == "off, size unclear":
         low, high = limits_words(facts.error)
         limit = facts.tolerance_words
         return [
-            claim(
+            from_template(
                 "check the error",
                 subject=facts.subject,
                 low=low,
@@ -268,15 +271,16 @@ def _segments_off(facts):
     )
 
 
-def _error_off(facts):
-    """Return the claim that the mean absolute calibration error is too large, and
+def _error_too_large(facts):
+    """Return the sentence that the mean absolute calibration error is too large, and
     whether the scores are too extreme or too cautious.
     """
+    # "Do not use the scores as they are: ...", with these words at its end
     direction = ""
     if facts.over_confidence.is_off and not facts.is_of_classes:
         too = "extreme" if facts.over_confidence.estimate > 0 else "cautious"
         direction = f", and they are too {too}"
-    return claim(
+    return from_template(
         "do not take at face value",
         subject=facts.subject,
         size=points_words(facts.error),
@@ -284,11 +288,11 @@ def _error_off(facts):
     )
 
 
-def _all_off(facts):
-    """Return the claim that all scores are off on average."""
+def _bias_of_all(facts):
+    """Return the sentence that the scores are too high or too low on average."""
     overall = facts.overall.verdict
     name = "do not use" if overall.kind == "off" else "check"
-    return claim(
+    return from_template(
         name,
         subject=facts.subject,
         size=verdict_words(overall),
@@ -300,15 +304,15 @@ def _all_off(facts):
 
 
 def _segments_worst(facts, segments_off):
-    """Return claims on the worst segment, on up to three others that are off, and on
+    """Return sentences on the worst segment, on up to three others that are off, and on
     the segments that are not.
 
     `segments_off` is a list of `GroupVerdict`, the worst first.
     """
     worst, *others = segments_off
     is_size_known = worst.verdict.kind == "off"
-    claims = [
-        claim(
+    sentences = [
+        from_template(
             "do not use the segment" if is_size_known else "check the segment",
             subject=facts.subject,
             segment=worst.name,
@@ -327,11 +331,11 @@ def _segments_worst(facts, segments_off):
             also_off.append(f"{segment.name}, {size}")
     if also_off and is_size_known:
         names = series(also_off[:MOST_WORST], len(also_off), "; ")
-        claims.append(claim("nor these segments", segments=names))
+        sentences.append(from_template("nor these segments", segments=names))
     if unclear:
         names = series(unclear[:MOST_WORST], len(unclear), "; ")
-        claims.append(claim("check more segments", segments=names))
-    return claims + _other_segments(facts)
+        sentences.append(from_template("check more segments", segments=names))
+    return sentences + _other_segments(facts)
 
 
 def _is_within(name, segments_off):
@@ -346,7 +350,7 @@ def _is_within(name, segments_off):
 
 
 def _other_segments(facts):
-    """Return a list with one claim on the segments that are not shown to be off; an
+    """Return a list with one sentence on the segments that are not shown to be off; an
     empty list if all are off.
     """
     others = []
@@ -362,11 +366,11 @@ def _other_segments(facts):
         return [_others_unclear(facts, len(others) - len(fine), others)]
     widest = max(fine, key=lambda verdict: verdict.limit)
     which = "group is" if len(fine) == 1 else f"{len(fine)} groups are"
-    return [claim("others are fine", others=which, limit=limit_words(widest))]
+    return [from_template("others are fine", others=which, limit=limit_words(widest))]
 
 
 def _others_unclear(facts, n_unclear, others):
-    """Return the claim that the segments in `others` (a list of `Verdict`) are not
+    """Return the sentence that the segments in `others` (a list of `Verdict`) are not
     shown to be off, but that the samples cannot tell about `n_unclear` of them.
     """
     advice = facts.model["advice"]
@@ -387,7 +391,7 @@ def _others_unclear(facts, n_unclear, others):
         clause = f"none of {who} is"
         if can_keep:
             clause = f"{who} can keep their {facts.subject}: none is"
-    return claim(
+    return from_template(
         "others cannot be told",
         Others=clause,
         which=which,
@@ -446,7 +450,7 @@ def _frequency_ratio(mean_score, frequency, bias):
 
 
 def _nothing_found(facts):
-    """Return claims on a model whose scores are nowhere shown to be off."""
+    """Return sentences on a model whose scores are nowhere shown to be off."""
     if facts.bias.kind != "fine":
         return [_bias_unclear(facts)]
     frequency = facts.model["event_frequency"]
@@ -457,7 +461,7 @@ def _nothing_found(facts):
         first = _tolerance_too_large(facts)
     elif facts.error.kind == "fine":
         _, largest_error = limits_words(facts.error)
-        first = claim(
+        first = from_template(
             "usable",
             subject=facts.subject,
             limit=limit_words(facts.bias),
@@ -469,14 +473,14 @@ def _nothing_found(facts):
     periods = []
     for row in facts.model.get("periods", ()):
         periods.append(read_verdict(row["verdict"]))
-    claims = [first]
-    claims += _cannot_be_told("segments cannot be told", "group", segments)
-    claims += _cannot_be_told("periods cannot be told", "period", periods)
-    return claims
+    sentences = [first]
+    sentences += _cannot_be_told("segments cannot be told", "group", segments)
+    sentences += _cannot_be_told("periods cannot be told", "period", periods)
+    return sentences
 
 
 def _bias_unclear(facts):
-    """Return the claim that the samples cannot tell whether the scores are right on
+    """Return the sentence that the samples cannot tell whether the scores are right on
     average, and how many are needed.
     """
     bias = facts.bias
@@ -502,7 +506,7 @@ def _bias_unclear(facts):
     bias_limits = f"the bias has no interval, because {bias.reason}"
     if not bias.reason:
         bias_limits = f"they are {between_words(bias)}"
-    return claim(
+    return from_template(
         "cannot tell",
         n=facts.n,
         subject=facts.subject,
@@ -513,12 +517,12 @@ def _bias_unclear(facts):
 
 
 def _tolerance_too_large(facts):
-    """Return the claim that one outcome is so rare that the tolerance hides errors, and
-    suggest a smaller one.
+    """Return the sentence that one outcome is so rare that the tolerance hides errors,
+    and suggest a smaller one.
     """
     frequency = facts.model["event_frequency"]
     rarer = min(frequency, 1 - frequency)
-    return claim(
+    return from_template(
         "tolerance too large",
         subject=facts.subject,
         bias=_fine_bias(facts.bias),
@@ -533,10 +537,10 @@ def _tolerance_too_large(facts):
 
 
 def _error_unclear(facts):
-    """Return the claim that the scores are right on average, but that the samples
+    """Return the sentence that the scores are right on average, but that the samples
     cannot tell whether their calibration error is within the tolerance.
     """
-    return claim(
+    return from_template(
         "right on average",
         subject=facts.subject,
         limit=limit_words(facts.bias),
@@ -547,10 +551,10 @@ def _error_unclear(facts):
 
 
 def _cannot_be_told(name, kind, verdicts):
-    """Return a list with the claim about how many segments or periods the samples
+    """Return a list with the sentence about how many segments or periods the samples
     cannot tell; an empty list if there are none.
 
-    `name` is that of the claim, `kind` is "group" or "period", and `verdicts` is a
+    `name` is that of the template, `kind` is "group" or "period", and `verdicts` is a
     list with the `Verdict` of each.
     """
     unclear = [verdict for verdict in verdicts if verdict.kind == "cannot tell"]
@@ -562,4 +566,4 @@ def _cannot_be_told(name, kind, verdicts):
     none = ""
     if not any(verdict.is_off for verdict in verdicts):
         none = f"no {kind} is shown to be off, but "
-    return [claim(name, none=none, number=number, needed=_each_needs(unclear))]
+    return [from_template(name, none=none, number=number, needed=_each_needs(unclear))]

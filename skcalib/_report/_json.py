@@ -100,8 +100,9 @@ def _columns(records, name):
 
 
 def _append(columns, record, prefix, number):
-    """Append the fields of a record to the lists of columns; those of a record inside
-    have its name and a point before theirs.
+    """Append the fields of a record, the `number`-th counted from 0, to the lists of
+    columns. Their names follow `prefix`; those of a record inside have its name and a
+    point before theirs.
     """
     for key, value in record.items():
         if isinstance(value, dict):

@@ -226,9 +226,9 @@ def _summarise(model, table, tolerance):
     paragraphs = summary(model, about)
     texts = []
     model["claims"] = []
-    for claims in paragraphs:
-        texts.append(" ".join(claim.text for claim in claims))
-        model["claims"] += [claim.name for claim in claims]
+    for sentences in paragraphs:
+        texts.append(" ".join(sentence.text for sentence in sentences))
+        model["claims"] += [sentence.name for sentence in sentences]
     model["summary"] = "\n".join(texts)
 
 
@@ -287,7 +287,7 @@ def _paper(table, event_rows, model, seed):
 
 
 def _paper_of_classes(table, model):
-    """Return the paragraph of `_paper` for a model of several classes."""
+    """Return a paragraph on a model of several classes that can be cited in a paper."""
     brier, log_loss = model["proper_scores"]
     test = model["test"]
 

@@ -93,9 +93,8 @@ def report_page(numbers, pictures):
 
 
 def counts_page(numbers, picture):
-    """Return the report of a table of counts as one HTML text.
-
-    `numbers` are those of `counts_numbers`, `picture` is its `Picture`.
+    """Return the report of a table of counts as one HTML text. `numbers` is the dict of
+    what it shows, `picture` the `Picture` of its curve.
     """
     return (
         _pages()

@@ -202,8 +202,8 @@ class OpenedFile:
         return columns, n_rows
 
     def glance(self, names):
-        """Return columns whose roles are not known yet, as `read` does; those that do
-        not hold numbers are returned as they are in the file.
+        """Return columns whose roles are not known yet, as arrays by name; those that
+        do not hold numbers are returned as they are in the file.
         """
         frame, _ = self.source.frame(names, (), _MOST_ROWS, 0)
         columns = {}
@@ -250,7 +250,8 @@ class OpenedFile:
 
 def _source(given, name, folder, table, query):
     """Return what reads the columns of the files or of the database that the user gave,
-    a list of texts. `folder` takes files that are unpacked.
+    a list of texts. `folder` takes files that are unpacked; `table` and `query`, texts
+    or None, say what is read where there are several tables.
     """
     if len(given) == 1:
         text = str(given[0])
@@ -309,7 +310,10 @@ def _copied_input(folder):
 
 
 def _plain_source(path, name, folder, table, query):
-    """Return what reads the columns of one file; `name` is that for messages."""
+    """Return what reads the columns of the file at `path`, unpacked into `folder` if
+    need be; `name` is that for messages. `table` names a sheet, a table or a file in an
+    archive, `query` is for a database; both may be None.
+    """
     original = path
     if not path.is_file():  # a pipe can be read once
         target = folder / "pipe"
@@ -401,7 +405,10 @@ def _scanned_source(text, name, files):
 
 
 def _database_source(kind, location, name, table, query):
-    """Return the source of a table or query of a database."""
+    """Return what reads the columns of a table or a query (texts or None) of a
+    database: a file of the `kind` "sqlite" or "duckdb" at `location`, else a PostgreSQL
+    server.
+    """
     if table is not None and query is not None:
         raise ReportError("--table and --query are both given: omit one.")
     if kind == "sqlite":

@@ -74,8 +74,8 @@ class Rows(NamedTuple):
         return float(self.sample_weight.sum())
 
     def counted(self, happened):
-        """Return the number of samples with or without the event, in which a frequency
-        weight counts copies and an importance weight does not.
+        """Return the number of samples with the event, or without it unless it
+        `happened`; a frequency weight counts copies and an importance weight does not.
         """
         is_meant = self.labels == happened
         if self.sample_weight is None:

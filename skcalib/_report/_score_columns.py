@@ -24,7 +24,10 @@ _WORTH_A_NOTE = 1e-5
 def to_probabilities(columns, models, classes, reading, percentages):
     """Turn the score columns of a scale into probabilities, in place, and return the
     lines of Python that do the same; without a scale raise unless they can be
-    probabilities. The columns `percentages` have been divided by 100 already.
+    probabilities.
+
+    `columns` are arrays by name, `models` maps a model's name to its columns' names;
+    the columns `percentages` have been divided by 100 already.
     """
     names_of_models = list(dict.fromkeys(models.values()))
     names = list(dict.fromkeys(chain.from_iterable(names_of_models)))

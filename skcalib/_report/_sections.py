@@ -2,7 +2,7 @@
 
 from math import isnan
 
-from skcalib._report._claims import claim
+from skcalib._report._claims import from_template
 from skcalib._report._evidence import classes_off
 from skcalib._report._headline import clearest_changes
 from skcalib._report._judged import read_verdict
@@ -22,7 +22,7 @@ _WIDEST_GUARANTEE = 0.2  # largest tolerance of the guarantee that is shown
 
 
 def comparisons(models):
-    """Return a list of claims, one for each model but the first: whether it should
+    """Return a list of sentences, one for each model but the first: whether it should
     replace the first, by the difference in Brier score.
 
     If the report advises to recalibrate one of two models, the difference after the
@@ -32,7 +32,7 @@ def comparisons(models):
     first = models[0]["name"]
     if models[0].get("advice", {}).get("needs_cluster") is not None:
         return []  # the limits of the difference are those of independent samples
-    claims = []
+    sentences = []
     for model in models[1:]:
         sign = difference_from_first(model)
         # Each difference is told, unless it contradicts the one that decides.
@@ -44,14 +44,16 @@ def comparisons(models):
             size = _difference_words(advised)
             sizes.append(f"{size} after the recalibration advised below")
         if sign > 0:
-            claim_name = "worse than the first"
+            template = "worse than the first"
         elif sign < 0:
-            claim_name = "better than the first"
+            template = "better than the first"
         else:
-            claim_name = "not told apart"
+            template = "not told apart"
         size = " and by ".join(sizes)
-        claims.append(claim(claim_name, name=model["name"], first=first, size=size))
-    return claims
+        sentences.append(
+            from_template(template, name=model["name"], first=first, size=size)
+        )
+    return sentences
 
 
 def difference_from_first(model):
@@ -94,7 +96,7 @@ def _difference_words(difference):
 
 
 def error_sentence(model):
-    """Return the claim that explains why the calibration error is smaller than the
+    """Return the sentence that explains why the calibration error is smaller than the
     bias; None if it is not.
 
     It is also None if calibration has changed: the summary then tells the bias since
@@ -104,24 +106,24 @@ def error_sentence(model):
     error = read_verdict(model["verdicts"]["error"])
     has_changed = any(row["group"] is None for row in clearest_changes(model))
     if bias.is_off and not has_changed and error.estimate < abs(bias.estimate):
-        return claim("below the bias")
+        return from_template("below the bias")
     return None
 
 
 def segment_sentence(rows):
-    """Return the claim on how many segments are off, fine or unclear. `rows` are dicts,
-    the rows of the table of segments.
+    """Return the sentence on how many segments are off, fine or unclear. `rows` are
+    dicts, the rows of the table of segments.
     """
     if len(rows) == 1:
-        return claim("one segment")
-    return claim("segments", counts=_counts(rows, "segment", "group"))
+        return from_template("one segment")
+    return from_template("segments", counts=_counts(rows, "segment", "group"))
 
 
 def period_sentence(rows):
-    """Return the claim on how many periods are off, fine or unclear. `rows` are dicts,
-    the rows of the table of periods.
+    """Return the sentence on how many periods are off, fine or unclear. `rows` are
+    dicts, the rows of the table of periods.
     """
-    return claim("periods", counts=_counts(rows, "period", "period"))
+    return from_template("periods", counts=_counts(rows, "period", "period"))
 
 
 def _counts(rows, key, kind):
@@ -164,12 +166,12 @@ def _counts(rows, key, kind):
 
 
 def class_sentence(rows):
-    """Return the claim on the classes that are off."""
+    """Return the sentence on the classes that are off."""
     return classes_off(rows)
 
 
 def rest_sentence(rows):
-    """Return the claim on the classes that a page leaves out: the range of their
+    """Return the sentence on the classes that a page leaves out: the range of their
     calibration errors, and how many of these are significant. `rows` are the dicts of
     these classes in the table of classes.
     """
@@ -182,7 +184,7 @@ def rest_sentence(rows):
         between = f" have errors from {low} to {high} points"
     verb = "is" if n_off <= 1 else "are"
     number = "none" if n_off == 0 else f"{n_off}"
-    return claim(
+    return from_template(
         "other classes",
         n=f"{len(rows)}",
         between=between,
@@ -191,9 +193,9 @@ def rest_sentence(rows):
 
 
 def decision_sentence(row):
-    """Return the claim on whether decisions by the scores are better than treating all
-    samples alike, at one threshold, and what miscalibration costs there. `row` is the
-    dict of the threshold in the table of decisions.
+    """Return the sentence on whether decisions by the scores are better than treating
+    all samples alike, at one threshold, and what miscalibration costs there. `row` is
+    the dict of the threshold in the table of decisions.
     """
     # How much higher the net benefit is than that of treating no sample, and than that
     # of treating all: dicts with "estimate", "low" and "high".
@@ -217,7 +219,7 @@ def decision_sentence(row):
         )
         costs = f"; miscalibration costs {loss} true positives per 100 samples"
     threshold = rounded(100 * row["threshold"])
-    return claim(name, threshold=threshold, other=other, cost=costs)
+    return from_template(name, threshold=threshold, other=other, cost=costs)
 
 
 def _is_above(interval):
@@ -231,15 +233,15 @@ def _is_below(interval):
 
 
 def cluster_first(advice):
-    """Return the claim that no recalibrator was judged, since a column of ids
+    """Return the sentence that no recalibrator was judged, since a column of ids
     repeats.
     """
-    return claim("cluster first", column=advice["needs_cluster"])
+    return from_template("cluster first", column=advice["needs_cluster"])
 
 
 def nothing_to_gain(rows, n_impossible=0):
-    """Return the claim that no recalibrator is significantly better, with the change in
-    log-loss by the best one. `rows` are the dicts of the table of recalibrators, the
+    """Return the sentence that no recalibrator is significantly better, with the change
+    in log-loss by the best one. `rows` are the dicts of the table of recalibrators, the
     unchanged scores among them; `n_impossible` samples happened although their
     probability was 0.
     """
@@ -255,7 +257,7 @@ def nothing_to_gain(rows, n_impossible=0):
             limits.append(f"{fixed(abs(limit), digits)} % {side}")
         bracket = f"{OF_ESTIMATES}: {' to '.join(limits)}"
     size = f"{fixed(abs(gain), digits)} % ({bracket})"
-    return claim(
+    return from_template(
         "nothing to gain",
         name=best["name"],
         change="lower" if gain > 0 else "raise",
@@ -265,8 +267,8 @@ def nothing_to_gain(rows, n_impossible=0):
 
 
 def certificate_sentence(rows, of_classes):
-    """Return the claim on the guarantee that binning would give, for one number of bins
-    as an example; None if there is no guarantee.
+    """Return the sentence on the guarantee that binning would give, for one number of
+    bins as an example; None if there is no guarantee.
 
     The example is 10 bins or, if these have a wide tolerance, as many as have not; if
     all are wide, the narrowest. `rows` are dicts with the tolerance ("conditional", a
@@ -285,16 +287,18 @@ def certificate_sentence(rows, of_classes):
     if of_classes:
         event = "the frequency with which the predicted class is right"
     epsilon = rounded(100 * row["conditional"])
-    return claim("guarantee", n_bins=f"{row['n_bins']}", epsilon=epsilon, event=event)
+    return from_template(
+        "guarantee", n_bins=f"{row['n_bins']}", epsilon=epsilon, event=event
+    )
 
 
 def monitor_sentence(rows):
-    """Return the claim on the monitors that raised an alarm: when, and when the change
-    probably happened. `rows` are the dicts of the table of monitors.
+    """Return the sentence on the monitors that raised an alarm: when, and when the
+    change probably happened. `rows` are the dicts of the table of monitors.
     """
     with_alarm = [row for row in rows if row["alarm"]]
     if not with_alarm:
-        return claim("no alarm")
+        return from_template("no alarm")
     named = []
     for row in with_alarm[:MOST_WORST]:
         named.append(
@@ -306,4 +310,4 @@ def monitor_sentence(rows):
     which = f"{len(with_alarm)} of {len(rows)} monitors"
     if len(rows) == 1:
         which = "the monitor"
-    return claim("alarm", which=which, names=lead + names)
+    return from_template("alarm", which=which, names=lead + names)

@@ -46,6 +46,9 @@ class CsvSource:
     """
 
     def __init__(self, path, original, name):
+        """`path` is the file to read, `original` that of the user, which code names,
+        and `name` what messages call it.
+        """
         self._path = path
         self._original = original
         self._name = name
@@ -150,6 +153,7 @@ class InMemory:
     """A file that is read as a whole: its `frame` is a DataFrame."""
 
     def __init__(self, whole, code):
+        """`whole` is the DataFrame of all columns, `code` the Python that makes it."""
         self._whole = whole
         self.header = [str(name) for name in whole.columns]
         self._whole.columns = self.header
@@ -172,6 +176,9 @@ class _JsonSource(InMemory):
     """A file of JSON records."""
 
     def __init__(self, path, original, name):
+        """`path` is the file to read, `original` that of the user, which code names,
+        and `name` what messages call it.
+        """
         import pandas as pd
 
         text = path.read_text(encoding="utf-8-sig")
@@ -191,6 +198,9 @@ class ExcelSource(InMemory):
     """A sheet of a workbook; its first row that is not empty names the columns."""
 
     def __init__(self, path, original, name, sheet):
+        """`path` is the file to read, `original` that of the user, which code names,
+        and `name` what messages call it. `sheet` is the name of the sheet, or None.
+        """
         import pandas as pd
 
         if find_spec("openpyxl") is None:
@@ -283,6 +293,10 @@ class ArrowSource:
     """A Parquet file, or an Arrow (Feather) file."""
 
     def __init__(self, path, original, name, kind):
+        """`path` is the file to read, `original` that of the user, which code names,
+        and `name` what messages call it. `kind` is "parquet", "arrow" or "arrow
+        stream".
+        """
         self._path = path
         self.notes = []
         if kind == "parquet":
@@ -326,6 +340,7 @@ class SeveralFiles:
     """Several files with the same columns, one below the other."""
 
     def __init__(self, parts, files):
+        """`parts` are the sources of the `files`, whose columns must be the same."""
         self._parts = parts
         self.header = parts[0].header
         for part, file in zip(parts, files, strict=True):
@@ -372,6 +387,7 @@ class DuckdbSource:
     """
 
     def __init__(self, relation, code):
+        """`relation` is the table in DuckDB, and `code` the Python that makes it."""
         self._relation = relation
         self._code = code
         self.notes = []

@@ -278,8 +278,9 @@ class _ReadColumns(NamedTuple):
 
 
 def _read_columns(file, roles, scores, classes, names, seed):
-    """Return the columns of an open file that a report needs, as `_ReadColumns`; the
-    arguments are those of `read_table`.
+    """Return the columns of an `OpenedFile` that a report needs, as `_ReadColumns`.
+    `roles` are the names of the columns by what they hold; `scores`, `classes`, `names`
+    and `seed` are options of the command.
     """
     taken = []
     if not scores or roles.label is None:

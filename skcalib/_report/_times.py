@@ -237,7 +237,8 @@ def _parsed(values, name, time_format):
 def _as_dates(names, name):
     """Return times as texts that begin with YYYY-MM-DD, or YYYY-MM for months; the
     unchanged `names` if they do not all have one unambiguous format. Also return a note
-    on what was assumed, or None, and the expression that makes them, as in `Periods`.
+    on what was assumed, or None, and the pandas expression that makes the texts, with
+    {} for the column, or "".
     """
     if all(map(_WITH_ZONE.fullmatch, names)):
         zones = {_WITH_ZONE.fullmatch(text)[1] for text in names}

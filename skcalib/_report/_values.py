@@ -95,9 +95,10 @@ def _without_words(column):
 
 
 def _numbers_of_texts(column, name, are_whole, replaced):
-    """Return texts as numbers, with a note and a line of Python as `as_numbers` does;
-    raise for what is no number, or may be two. `replaced` is the Python that replaced
-    words for missing values.
+    """Return the texts of a column as numbers, (n,); a note on how they were written,
+    or ""; and the line of Python that reads them. Raise for what is no number, or may
+    be two. `are_whole` says whether whole numbers are expected, `replaced` is the
+    Python that replaced words for missing values.
     """
     import pandas as pd
 
@@ -141,6 +142,7 @@ def _numbers_of_texts(column, name, are_whole, replaced):
         notes.append("thousands separators")
         texts = [re.sub(rf",|{_GAP}", "", text) for text in texts]
         assigned += r'.str.replace(r"[^\d.eE+-]", "", regex=True)'
+    # The code of a missing value is -1: it gets the last entry, NaN.
     numbers = np.array([*map(float, texts), np.nan])[codes] / divisor
     assigned += ".astype(float)" + " / 100" * (divisor == 100)
     note = f"Numbers of {name}: read with {' and '.join(notes)}." if notes else ""
@@ -167,7 +169,8 @@ def _style(texts, codes, name, are_whole):
 
 def _no_style(texts, codes, name, is_unclear):
     """Return the error for a column that fits none of the styles, or two
-    (`is_unclear`).
+    (`is_unclear`). `texts` are its distinct cells, `codes` (n_rows,) tells which one a
+    row has.
     """
     if is_unclear:
         unclear = next(text for text in texts if "," in text)

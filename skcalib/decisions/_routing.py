@@ -280,8 +280,11 @@ def _most_lost(statistic, gained, n, max_loss):
 
 def _pvalues(lost, gained, n, max_loss, level):
     """Return the p-value of each set of answers, (n_sets,): exact where it decides
-    whether a set passes at `level`, else normal. The exact one grows with the
-    statistic; bisection finds the critical one among those whose normal p-value passes.
+    whether a set passes at `level`, else normal. `lost` and `gained` (n_sets,) count
+    the right answers, among n rows, that a set loses and gains.
+
+    The exact one grows with the statistic; bisection finds the critical one among those
+    whose normal p-value passes.
     """
     statistic = score_statistic(lost, gained, n, max_loss)
     pvalue = ndtr(statistic)

@@ -599,8 +599,8 @@ def _checked_n_bins(n_bins, n_rows, n_folds):
 
 def _measured_curve(name, recalibrator, tasks, n_bins, splitter, max_error, n_jobs):
     """Return the `BinCountCurve` of the cross-validated error and sharpness for each of
-    `n_bins`, means over the `tasks`. `chosen` is the sharpest number whose error is at
-    most `max_error`, or None.
+    `n_bins`, means over the binary `tasks`; `splitter` divides the rows into folds.
+    `chosen` is the sharpest number whose error is at most `max_error`, or None.
     """
     # The rule has scorers for the squared calibration error and the Brier score. It
     # chooses only if there is a limit: without one any valid limit will do here.
@@ -636,8 +636,9 @@ def _measured_curve(name, recalibrator, tasks, n_bins, splitter, max_error, n_jo
 
 
 def _mean_test_scores(recalibrator, tasks, n_bins, scoring, splitter, n_jobs):
-    """Return the columns of `cv_results_` with test scores, (n_counts,) each, of a grid
-    search over `n_bins`, as means over the tasks.
+    """Return test scores, (n_counts,) each, of a grid search over `n_bins`, as means
+    over the tasks. They are named as in `cv_results_`; `scoring` holds the scorers by
+    name.
     """
     parameter = "binning__n_bins"
     if "n_bins" in recalibrator.get_params():

@@ -365,7 +365,7 @@ class CumulativeDifferenceDisplay(FromEstimator):
     def _draw_tests(self, axes, curve, x, band_kw, mark_kw):
         """Draw the band in which the curve of a calibrated model stays, and the
         statistics of Kuiper and of Kolmogorov and Smirnov; return these artists by
-        their names in the legend.
+        their names in the legend. `x` says what the horizontal axis shows.
         """
         position, difference = self._points(curve, x)  # in percentage points
         # The value that the largest absolute value of Brownian motion on [0, 1] stays

@@ -433,8 +433,9 @@ class DecisionCurveDisplay(FromEstimator):
         )
 
     def _draw_benefits(self, axes, shown, styles, line_kw, band_kw):
-        """Draw each model's net benefit with its band, at the thresholds that `shown`
-        selects for it.
+        """Draw each model's net benefit with its band, at the thresholds where its
+        booleans in `shown` are true. `styles` holds a dict of keywords for each model;
+        the other keywords are the user's.
         """
         self.lines_ = []
         self.bands_ = []
@@ -500,8 +501,8 @@ class DecisionCurveDisplay(FromEstimator):
             )
 
     def _draw_avoided(self, axes, shown, styles, end, line_kw, reference_kw):
-        """Draw the interventions avoided per 100 rows up to the threshold `end`;
-        `shown` (n_thresholds,) selects each model's.
+        """Draw the interventions avoided per 100 rows up to the threshold `end`, for
+        each model where its booleans (n_thresholds,) in `shown` are true, in its style.
         """
         highest = 1.0
         for (name, curve), style in zip(self.curves.items(), styles, strict=True):

@@ -395,8 +395,8 @@ def _without_findings(curves):
 
 def _write_legend(frame, curves, keys, note, text_share, options):
     """Write a legend inside the first axes where there are the fewest data, which shine
-    through, and return it; `text_share` is relative to the usual size. See
-    `_legend_inside`.
+    through, and return it. `curves` and `keys` are artists by their entry, `note` is
+    its title or None; `text_share` is relative to the usual size of text in `options`.
     """
     size = 0.85 * text_share * frame.size
     most = _letters(frame, 0.75 * frame.width, size)

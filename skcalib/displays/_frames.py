@@ -134,7 +134,8 @@ def pair_frame(
     Parameters
     ----------
     ax : Axes, array of Axes or None
-        See `frame_of_panels`.
+        The area of a single Axes is used, or one axes for each panel. None creates a
+        figure.
     n_panels : int, default=1
         Number of panels: one, or two side by side.
 

@@ -172,8 +172,9 @@ def cells_of_models(
 
 
 def _named_estimators(estimator, name):
-    """Return fitted classifiers with probabilities as a dict by name; the arguments are
-    those of `predicted_probabilities`.
+    """Return fitted classifiers with probabilities as a dict by name. `estimator` is
+    such a dict already, or a classifier that gets this `name` (None: that of its
+    class).
     """
     if name is None and not isinstance(estimator, dict):
         name = type(estimator).__name__

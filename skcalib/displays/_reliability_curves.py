@@ -74,7 +74,7 @@ class _SpreadBins(BaseBinning):
 
     def _edges(self, scores, y, sample_weight):
         """Return the edges (n_bins + 1,) of bins of equal width, with further edges
-        inside of those that hold much of the weight.
+        inside of those that hold much of the weight. Labels do not matter.
         """
         edges = np.linspace(0, 1, _N_BINS + 1)
         bins = assign_bins(scores, edges)
@@ -271,9 +271,9 @@ class CurveMaker:
     ):
         """Return the arguments with which a `ReliabilityDisplay` is made, as a dict.
 
-        `models` holds the probabilities of each model by name, `input_options` further
-        arguments of `check_scored_labels`, such as weights. For the other parameters
-        see `ReliabilityDisplay.from_predictions`.
+        `models` holds the probabilities of each model by name; a class or group of
+        `groups` (n,) has a panel, in this `order`, and at most `max_panels` are drawn.
+        `input_options` are further arguments of `check_scored_labels`, such as weights.
         """
         if groups is not None and multiclass == "marginal":
             raise ValueError(
@@ -376,7 +376,8 @@ class CurveMaker:
 
     def _curve_of_task(self, model, panel, task, histogram_edges, cluster=None):
         """Return the `ReliabilityCurve` of one model in one panel; a name is None where
-        there is one only.
+        there is one only. `task` holds the samples, `cluster` the cluster of each, or
+        None for independent ones.
         """
         folds = tuple(
             self._line_of_fold(fold_task) for fold_task in self._fold_tasks(model, task)
@@ -416,7 +417,8 @@ class CurveMaker:
 
     def _limits(self, statistics, task, cluster):
         """Return fields of `ReliabilityCurve`, a dict: the bars and bands and, if one
-        is drawn, the smooth curve.
+        is drawn, the smooth curve. `statistics` are the bins of the samples `task`,
+        `cluster` (n,) their clusters, or None.
         """
         bin_limits = self.bin_limits.limits(statistics, task, cluster)
         if self.band is not None:
@@ -442,8 +444,8 @@ class CurveMaker:
         return {**bin_limits._replace(band=band)._asdict(), "smooth": smooth}
 
     def _numbers(self, task, metric_options):
-        """Return the statistics that the user wants to see by name, from
-        `calibration_summary`.
+        """Return the statistics of `calibration_summary` that the user wants to see, by
+        name. `metric_options` are what it is told besides labels and scores.
         """
         if not self.statistics:
             return {}

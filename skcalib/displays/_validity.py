@@ -555,8 +555,10 @@ def _label(curve, epsilon):
 
 
 def _curve(model, repeats, kind, epsilons, options):
-    """Return the `ValidityCurve` of one model, "marginal" or "conditional": of one of
-    the `repeats` (pairs of labels and scores), or their mean with its standard error.
+    """Return the `ValidityCurve` of one model, of the `kind` "marginal" or
+    "conditional": of one of the `repeats` (pairs of labels and scores), or their mean
+    with its standard error, at the tolerances `epsilons` (None: where a curve has its
+    steps).
     """
     repeats = list(repeats)
     if not repeats:

@@ -172,8 +172,8 @@ def _maps_by_segment(columns, recalibrator, default):
         )
     if type(recalibrator) is not GroupwiseRecalibrator:
         return None
-    # Its map is a `Choice` among the maps of the groups, or a single map that is the
-    # same for all groups.
+    # Its map is a `Choice` among the maps of the groups, with the index of each group's
+    # map in `key.cases`, or a single map that is the same for all groups.
     groupwise_map = map_of(recalibrator, _SCORE)
     if not _chooses_by_group(groupwise_map):
         return None
@@ -285,7 +285,9 @@ def _with_map_index(columns, frame, keys, maps, name):
             segment_column: list(number_of_segment.values()),
             index_column: [maps.index_of_segment[key] for key in number_of_segment],
         }
-        frame = frame.join(joinable(frame, translation), on=segment_column, how="left")
+        # the same columns as a small table of the same engine
+        small_table = joinable(frame, translation)
+        frame = frame.join(small_table, on=segment_column, how="left")
         index = nw.col(index_column).fill_null(maps.default_index)
     return frame.with_columns(index.cast(nw.Int32).alias(name))
 
@@ -404,6 +406,7 @@ def _with_sql_forecasts(frame, maps, score, map_index, output):
     else:
         index_text = dialect.as_double(dialect.identifier(map_index))
         writer = SqlWriter([score_text, index_text], dialect)
+        # one expression: a CASE of the index, among the maps
         [text] = writer.write(_choice_by_index(maps))
     is_valid = " AND ".join(valid_score(score_text, "probability"))
     return with_sql(frame, guarded(is_valid, f"({text})", dialect), output, dialect)

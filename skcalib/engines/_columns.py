@@ -438,8 +438,9 @@ class Segments:
 
 
 def _counts_of_values(frame, table, name):
-    """Return the number of rows with each value of a column; `table` holds the values
-    and their numbers, as `numbered` returns them.
+    """Return the number of rows with each value of the column `name`, a list; `table`
+    is a lazy frame with the values and their numbers from 0 on, in the column
+    `name`_number.
     """
     number = f"{name}_number"
     rows = frame.join(table, on=name, how="left").group_by(number)
@@ -632,7 +633,8 @@ def top_label_columns(data, *, label, scores, classes, weight, by, on_invalid):
     score is the largest; of equal ones the first class is predicted.
 
     `scores` are the columns of the probabilities, one for each of the labels in
-    `classes`; the other arguments are those of `binary_columns`.
+    `classes`; `data` is the user's table, and `label`, `weight` (or None) and `by` are
+    names of its columns. `on_invalid` is "raise" or "drop".
     """
     frame, has_label, by = _checked_classes(data, label, scores, classes, weight, by)
     columns = [nw.col(name).cast(nw.Float64) for name in scores]
@@ -653,7 +655,7 @@ def top_label_columns(data, *, label, scores, classes, weight, by, on_invalid):
     # label that is none of them.
     predicted = _first([column == largest for column in columns])
     actual = _first([nw.col(label) == nw.lit(value) for value in classes])
-    is_right = (actual == predicted).cast(nw.Float64)
+    is_right = (actual == predicted).cast(nw.Float64)  # 1 or 0
     right_if_class = nw.when(actual < 0).then(nw.lit(_INVALID)).otherwise(is_right)
     return PredictionColumns(
         frame,
@@ -677,7 +679,9 @@ def _are_probabilities(columns, rounding):
 
 def marginal_columns(data, *, label, scores, classes, weight, by, on_invalid):
     """Return a dict from a class to the `PredictionColumns` of the event that the label
-    is this class; the arguments are those of `top_label_columns`.
+    is this class. `scores` are the columns of the probabilities, one for each of the
+    labels in `classes`; `data` is the user's table, and `label`, `weight` (or None) and
+    `by` are names of its columns. `on_invalid` is "raise" or "drop".
     """
     frame, has_label, by = _checked_classes(data, label, scores, classes, weight, by)
     is_known = reduce(or_, (nw.col(label) == nw.lit(value) for value in classes))
@@ -694,8 +698,9 @@ def marginal_columns(data, *, label, scores, classes, weight, by, on_invalid):
 
 
 def _checked_classes(data, label, scores, classes, weight, by):
-    """Return the frame, the condition that a row has a label, and `by` as a list; raise
-    unless each class has one numeric column.
+    """Return the table `data` as a frame, the condition that a row has a label, and
+    `by` as a list; raise unless each of the `classes` has one numeric column in
+    `scores`.
     """
     if not isinstance(scores, list | tuple) or len(scores) < 2:
         raise ValueError(

@@ -126,6 +126,7 @@ def _fit_data(columns, recalibrator):
             "recalibrator must be a recalibrator such as PlattScaling(), found"
             f" {recalibrator!r}."
         )
+    # the function that makes the rows of this method from the table
     data_for = _DATA_FOR.get(type(recalibrator))
     if data_for is None:
         raise ValueError(
@@ -169,7 +170,7 @@ def _block_sums(cells, centered):
     and those of their events, (n_scores,) each: half of the weight at the least score
     and half at the greatest, or with `centered` all of it at the mean.
     """
-    bounds = _block_bounds(cells)
+    bounds = _block_bounds(cells)  # the first cell of each block, and n_cells
     first = bounds[:-1]
     last = bounds[1:] - 1
     # Sums over the cells of each block.
@@ -263,6 +264,7 @@ def _spline_data(columns, recalibrator):
         is_knot[[0, -1]] = True
         return is_knot
 
+    # two scores with the mean and the variance of the rows of each cell and label
     rows_by_segment = label_pairs(columns, holds_knot)
     return [_FitData(key, rows) for key, rows in rows_by_segment.items()]
 
@@ -285,7 +287,7 @@ def _fit(recalibrator, columns, data):
         raise ValueError(
             f"The group {', '.join(conditions)} could not be fitted. {error}"
         ) from error
-    # The provenance describes the cells of the fit, and not the rows of the table.
+    # `provenance_` would describe the cells of the fit, and not the rows of the table.
     del fitted.provenance_
     if data.statistics is not None:
         fitted._set_bins(data.statistics, weighted=columns.weight is not None)

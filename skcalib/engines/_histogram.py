@@ -121,8 +121,9 @@ def width_bin(n_bins):
 
 
 def _product(name, quantities, factors):
-    """Return what one row adds to a sum of `_SUMS`: a quantity, or its square, times a
-    factor (weight, weighted label), 1 without weights.
+    """Return what one row adds to the sum called `name`: a quantity such as the score,
+    or its square, times a factor (the weight, or the weight of an event), 1 without
+    weights. `quantities` and `factors` are expressions by name.
     """
     quantity, power, factor = _SUMS[name]
     value = quantities[quantity]
@@ -143,8 +144,8 @@ def _grouped(frame, names, summands, further=()):
 
 
 def _fetched_sums(groups):
-    """Return the columns of `_grouped` as arrays (n_groups,) by summand; without
-    weights, a group's weight is its number of rows.
+    """Return sums over groups of rows, a lazy frame of `_grouped`, as arrays
+    (n_groups,) by name; without weights, a group's weight is its number of rows.
     """
     sums = {}
     for name, values in fetched(groups).items():
@@ -178,8 +179,8 @@ class _Parts(NamedTuple):
 
 
 def _parts_of(parents):
-    """Return the `_Parts` of `Cells`: of about `_ROWS_OF_PART` rows each, or more rows
-    in at most `_MOST_CELLS` parts.
+    """Return how some `Cells` are divided into parts of equal width, as `_Parts`: of
+    about `_ROWS_OF_PART` rows each, or more rows in at most `_MOST_CELLS` parts.
     """
     rows_of_part = max(_ROWS_OF_PART, parents.count.sum() / _MOST_CELLS)
     n_parts = np.maximum(2, parents.count / rows_of_part)
@@ -242,8 +243,8 @@ class Cells(Bunch):
         return cells
 
     def joined(self, other):
-        """Return the cells of both, sorted by segment and score. Both are emptied field
-        by field to save memory: there may be millions of cells.
+        """Return these cells and the `other` ones, sorted by segment and score. Both
+        are emptied field by field to save memory: there may be millions of cells.
         """
         low = np.concatenate((self.low, other.low))
         segment = np.concatenate((self.segment, other.segment))
@@ -310,6 +311,8 @@ class ScoreHistogram:
             cell = coarse_cell(_CELLS_OF_SEGMENT if keys else _CELLS)
         rows = rows.with_columns(cell.alias("cell"))
         cell_columns = ["segment", "cell"] if keys else ["cell"]
+        # After each number of splits, from 0 on: a lazy frame of the rows, and the
+        # names of the columns that identify their cells.
         self.rows_by_depth = [(segments.attached(rows), cell_columns)]
         # The sum of all scores shows a NaN that the engine's filters have missed.
         further = []
@@ -469,7 +472,7 @@ class ScoreHistogram:
                 raise table_changed()
 
     def _cells(self, sums, segment, depth):
-        """Return sorted `Cells` from the sums of `_fetched_sums` or `_sums_by_score`,
+        """Return sorted `Cells` from sums over each of them, arrays (n_cells,) by name,
         the position of each cell's segment (n_cells,), and the number of splits behind
         them.
         """
@@ -502,9 +505,9 @@ class ScoreHistogram:
         return summands
 
     def _grouped_by_cell(self, frame, names, *further):
-        """Return the frame of `_grouped` with one row per cell, identified by `names`:
-        all sums that are needed, the least and the greatest score, and `further`
-        aggregates.
+        """Return a lazy frame with one row per cell, identified by the columns `names`:
+        the number of rows, all sums that are needed, the least and the greatest score,
+        and `further` aggregates.
         """
         score = nw.col("score")
         # The distance from the nearer of 0 and 1 is a column, so that engines compute

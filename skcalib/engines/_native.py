@@ -129,7 +129,8 @@ def numbered(frame, name):
 
 
 def _numbered_duckdb(relation, name):
-    """Return what `numbered` returns, for a DuckDB relation of the distinct values.
+    """Return the sorted list of the distinct values of the column `name` of a DuckDB
+    relation, and a lazy frame of the values with their numbers.
 
     A relation does not give access to its connection, so that the numbered values are
     written into a query: as texts, which DuckDB casts there and back without loss.

@@ -123,8 +123,8 @@ def _without_clash(duckdb, reader, pattern):
 
 def _check_distinct(duckdb, reader, names, path):
     """Raise if the header of a CSV file names a column twice: DuckDB would call the
-    second column p by the name p_1. `reader` is a call as in `_without_clash`, and
-    `names` are the columns that it finds.
+    second column p by the name p_1. `reader` is the text of a call of DuckDB's reader
+    without the closing bracket, and `names` are the columns that it finds.
     """
     # The header is read again only if there is a name such as p_1 besides p: one that
     # is the name of a column once the text from the last _ on is removed.
@@ -147,8 +147,8 @@ def _check_distinct(duckdb, reader, names, path):
 
 def _csv(duckdb, reader, path):
     """Return a relation of CSV files in which a fraction in a column that begins with
-    integers is an error; DuckDB would round it. `reader` is a call as in
-    `_without_clash`.
+    integers is an error; DuckDB would round it. `reader` is the text of a call of
+    DuckDB's reader without the closing bracket.
     """
     # DuckDB guesses the types from the first rows.
     sniffed = duckdb.sql(f"SELECT * FROM {reader})")

@@ -47,6 +47,7 @@ def binned(columns, strategy):
         # only where a score lies next to an edge. A fixed number of bins does not
         # depend on the number of rows, and is only checked here.
         first_cell = width_bin(resolve_n_bins(strategy.n_bins, n_rows=1))
+    # Sums over the rows of each cell, a range of scores in one segment.
     histogram = ScoreHistogram(columns, cell=first_cell)
     if type(strategy) is UniqueScores:
         _check_few_scores(histogram)

@@ -288,6 +288,7 @@ class PredictionTable:
         return table
 
     def __repr__(self):
+        """Return the engine of the table and the arguments that were given."""
         arguments = [f"{self._columns.frame.implementation}"]
         for name, value in self._arguments.items():
             if value is not None:

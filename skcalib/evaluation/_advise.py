@@ -537,6 +537,7 @@ def _advice(samples, times, tolerance):
     """
     if not samples.are_enough:
         counts = np.bincount(samples.labels.astype(np.intp), minlength=2)
+        # With 5 samples of two classes it is the clusters that are too few.
         reason = _TOO_FEW_CLUSTERS if np.sort(counts)[-2] >= 5 else _TOO_FEW
         return Advice("none", reason=reason, tolerance=tolerance)
     search = Search(samples).run()

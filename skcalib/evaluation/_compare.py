@@ -287,7 +287,8 @@ def _impossible_by_model(data, metric_names):
 
 def _check_models(y_true, models, reference, reading):
     """Return the validated `ScoredLabels` of each model by name, and the name of the
-    reference; the errors name the model.
+    reference, for None the first; the errors name the model. `reading` holds how labels
+    and weights are read.
     """
     are_models = isinstance(models, dict) and len(models) >= 1
     if not are_models or any(not isinstance(name, str) for name in models):

@@ -512,10 +512,10 @@ def cross_validated(
     loss_names=tuple(LOSSES),
 ):
     """Return the `CrossFits` of the user's samples, the `Candidate` of each
-    recalibrator by its name, and the `_Rows`.
+    recalibrator by its name, and the `_Rows` that tell which samples count.
 
-    `loss_names` are the losses that are computed; the other parameters are those of
-    `cross_validate`.
+    `loss_names` are the losses that are computed; the other parameters are the user's,
+    those of `cross_validate`.
     """
     if recalibrators is not None:
         _check_names(recalibrators, [UNCALIBRATED])
@@ -618,7 +618,10 @@ def _check_names(recalibrators, names_in_use):
 
 
 def _divisions(cv, n_repeats, columns, codes, design, random_state):
-    """Return the divisions of the samples into folds, a list of lists of `Fold`."""
+    """Return `n_repeats` divisions of the samples into folds, a list of lists of
+    `Fold`. `columns` (n, n_columns) are the scores, `codes` (n,) the labels; `cv` and
+    `random_state` are the user's.
+    """
     is_number = cv is None or isinstance(cv, Integral)
     if n_repeats > 1 and not is_number:
         raise ValueError(f"n_repeats={n_repeats} needs an int as cv, found {cv!r:.80}.")

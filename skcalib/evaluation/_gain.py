@@ -274,7 +274,7 @@ def recalibration_gain(
 
 def _table(fits, candidates, loss, level):
     """Return the `RecalibrationGains` of a cross-validation, the uncalibrated scores
-    first: `candidates` are those of `fits` by name.
+    first. `fits` holds the losses of its `candidates`, which are given by name.
     """
     before = candidates[UNCALIBRATED]
     gains = []

@@ -26,7 +26,9 @@ class SegmentRecalibrator(BaseEstimator):
         self.recalibrator = recalibrator
 
     def fit(self, X, y, sample_weight=None, groups=None) -> Self:
-        """Fit the maps; `groups` (n,) is `OTHERS` where scores are kept."""
+        """Fit the maps to probabilities X and labels (n,); `groups` (n,) is `OTHERS`
+        where scores are kept.
+        """
         is_mapped = groups != OTHERS
         self.fitted_ = None
         if is_mapped.any() and len(np.unique(y[is_mapped])) > 1:

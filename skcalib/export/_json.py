@@ -553,8 +553,9 @@ class _Decoder:
         tried(lambda: restore(estimator, values), where)
 
     def _restore_recalibrator(self, estimator, written, where):
-        """Set the attributes of a recalibrator: each is checked alone, then all
-        together, and finally the recalibrator is asked for predictions.
+        """Set the attributes of a recalibrator from `written`, the JSON at the place
+        `where`: each is checked alone, then all together, and finally the recalibrator
+        is asked for predictions.
         """
         checks = _checks(estimator)
         has_problems = isinstance(written, dict) and _PROBLEMS in written

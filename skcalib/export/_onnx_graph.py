@@ -77,7 +77,9 @@ def graph_of_map(
     features=None,
     otherwise_nan=False,
 ):
-    """Return the `Graph` of a `CalibrationMap`; see `graph_of` for the arguments.
+    """Return the `Graph` of a `CalibrationMap`. `dtype` is the type of input and
+    output; `scores`, `calibrated`, `group` and `features` are the names of outputs and
+    inputs, None for an input that there is not; a `decision` adds an output.
 
     Groups that the map does not name have the pooled fit or, with `otherwise_nan`, give
     NaN.

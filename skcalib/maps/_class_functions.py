@@ -67,6 +67,7 @@ class Affine(NodeOf):
         )
 
     def __call__(self, rows):
+        """Return ``values @ coef.T + intercept`` of each row, (n, width)."""
         values = rows(self.of)
         if self.of.width > _FEW_TERMS:
             result = rows.xp.matmul(values, rows.constant(self.coef.T))
@@ -225,7 +226,8 @@ class Centred(_OfClasses):
         is_impossible = self._impossible_in(rows)  # (n, K) or None
         if is_impossible is None:
             return values - row_sums(rows.xp, values) / self.width
-        where, zero = rows.xp.where, rows.constant(0.0)
+        where = rows.xp.where
+        zero = rows.constant(0.0)
         counts = where(is_impossible, zero, rows.xp.ones_like(values))
         values = where(is_impossible, zero, values)
         mean = row_sums(rows.xp, values) / row_sums(rows.xp, counts)

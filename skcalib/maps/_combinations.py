@@ -160,6 +160,7 @@ class Mixture(Node):
         )
 
     def __call__(self, rows):
+        """Return the weighted sum of the parts, plus the constant, (n, width)."""
         total = self.weights[0] * rows(self.parts[0])
         for weight, part in zip(self.weights[1:], self.parts[1:], strict=True):
             total += weight * rows(part)

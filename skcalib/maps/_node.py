@@ -79,6 +79,7 @@ class Rows:
         ids: Sequence | np.ndarray | None = None,
         features: ArrayLike | None = None,
     ):
+        # The library and the device of a tensor; None for what NumPy computes.
         self.xp, self.device = dispatched_namespace(scores)
         if self.xp is None:
             self.xp = np

@@ -19,7 +19,7 @@ def predicted_node(recalibrator, n_columns):
     The map is kept in a cache. It is built again if an attribute of the recalibrator
     has become another object, as after a new fit.
     """
-    attributes = recalibrator._map_attributes()
+    attributes = recalibrator._map_attributes()  # the objects that decide the map
     cached = _MAPS.get(recalibrator)
     if cached is not None:
         cached_attributes, cached_n_columns, node = cached

@@ -67,7 +67,10 @@ def tabulated(node, input):
 
 
 def _with_table(node, input):
-    """Return the node of `tabulated`, with a new table."""
+    """Return a `Mixture` whose smooth parts are one node that is read from a new table;
+    a node without two such parts is returned as it is. `input` is "probability" or
+    "logit".
+    """
     if not isinstance(node, Mixture) or node.width > 1:
         return node
     # 1. The parts of the mixture with their weights: those that are smooth, and others.

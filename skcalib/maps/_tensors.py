@@ -60,8 +60,9 @@ def mapped_tensor(recalibrator, X):
 
 
 def _in_blocks(node, scores, dtype, given_dtype, xp, *, all_possible):
-    """Return the probabilities (n, K) of valid scores, computed in `dtype` and returned
-    in `given_dtype`; None for a node that only NumPy computes.
+    """Return the probabilities (n, K) of valid scores by a node, computed block by
+    block in `dtype` and returned in `given_dtype`; None for a node that only NumPy
+    computes. With `all_possible` no class is impossible in any row.
     """
     n_classes = max(node.width, 2)
     n_rows = max(_BLOCK_ELEMENTS // n_classes, 1)
@@ -170,7 +171,7 @@ def valid_probabilities(scores, xp, name_of_dtype):
     if scores.shape[1] == 1:
         return scores if bool(is_valid) else None
     total = xp.sum(scores, axis=1, keepdims=True)
-    off = xp.abs(total - 1)
-    if not bool(is_valid & xp.all(off <= refused)):
+    error_of_sum = xp.abs(total - 1)
+    if not bool(is_valid & xp.all(error_of_sum <= refused)):
         return None
-    return scores / xp.where(off <= untouched, xp.ones_like(total), total)
+    return scores / xp.where(error_of_sum <= untouched, xp.ones_like(total), total)

@@ -92,6 +92,7 @@ class Scaled(NodeOf):
             )
 
     def __call__(self, rows):
+        """Return ``slope * values + intercept``, (n, width)."""
         values = rows(self.of)
         scaled = values * _factor(self.slope, rows)
         if self._is_shifted:
@@ -130,6 +131,9 @@ class Exp(NodeOf):
     """
 
     def __call__(self, rows):
+        """Return the exponentials of the values, which are limited so that they are
+        finite.
+        """
         values = rows(self.of)
         xp = rows.xp
         exponents = limited(xp, values, -LARGEST_EXPONENT, LARGEST_EXPONENT)
@@ -180,6 +184,7 @@ class LogOdds(NodeOf):
     """
 
     def __call__(self, rows):
+        """Return the log-odds of the clipped probabilities, (n, width)."""
         values = rows(self.of)
         probability = clipped(rows.xp, values)
         probability /= 1 - probability
@@ -248,6 +253,7 @@ class Expit(NodeOf):
     clip: bool = True
 
     def __call__(self, rows):
+        """Return the probabilities of log-odds, (n, width): 1 / (1 + exp(-z))."""
         values = rows(self.of)
         odds = inverse_odds(rows.xp, values)
         odds += 1.0

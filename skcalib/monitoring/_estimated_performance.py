@@ -427,8 +427,9 @@ def _from_scores(name, metric, curve, reason_for_outside, level):
 
 
 def _from_scores_and_labels(name, metric, curve, known, level):
-    """Return (estimate, low, high, reason) by augmented inverse-probability weighting:
-    the known labels, weighted by 1 / probability, and the curve for the rest.
+    """Return (estimate, low, high, reason) of a metric by augmented inverse-probability
+    weighting: the labels `known` among the new samples, weighted by 1 / probability of
+    being known, and the `ResidualCurve` for the rest.
     """
     # A ratio is linearised around the best guess of each label; a second step around
     # the estimate itself would change it by less than a standard error's square.

@@ -304,7 +304,8 @@ class _ExcessTerms(NamedTuple):
 def _independent_excess(rows, lines, terms, importance, n_resamples, rng):
     """Return the `Excess` of independent rows, drawn with the second sample as a random
     part of both; draws are normal for importance or fractional weights and for cells
-    with very many rows.
+    with very many rows. `lines` are fitted in each cell, and `terms` hold what each row
+    adds to an excess.
     """
     n = rows.total(rows.weight)
     size = n.sum(axis=0)

@@ -170,8 +170,9 @@ def _sample_of_rows(
     labels,
     strategy,
 ):
-    """Return the validated `Sample` of one data set: its rows and their sums by bin.
-    `name` is "before" or "after".
+    """Return the validated `Sample` of one data set: its rows and their sums by the
+    bins of `strategy`. `name`, "before" or "after", says in errors which one it is;
+    `weight` and `cluster` are (n,) or None, the further options the user's.
     """
     if y is None or y_proba is None:
         missing = f"y_{name}" if y is None else f"y_proba_{name}"

@@ -117,8 +117,9 @@ class IsotonicCalibration(BinaryRecalibrator):
         self.classes = classes
 
     def _fit_binary(self, scores, labels, sample_weight):
-        """Fit isotonic regression and set the knots: both ends of each block, or with
-        `centered` its mean score. Return the `LimitsMaker`.
+        """Fit isotonic regression to scores (n,) and boolean labels, and set the knots:
+        both ends of each block of equal values, or with `centered` its mean score.
+        Return the `LimitsMaker`.
         """
         distinct, weight, events = _weights_by_score(scores, labels, sample_weight)
         solution = isotonic_regression(events / weight, weights=weight)

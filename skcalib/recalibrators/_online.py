@@ -309,7 +309,8 @@ class OnlineRecalibrator(ProbabilityTransformer):
 
         The members forecast the batch, and their weights are updated by how well they
         did; then the members that learn are updated. With `reset` what was learned
-        before is forgotten. The other arguments are those of `partial_fit`.
+        before is forgotten. `classes` are those of the columns of scores, in their
+        order; None stands for those of the recalibrator or of `y`.
         """
         if reset:
             self._check_parameters()
@@ -420,8 +421,9 @@ class OnlineRecalibrator(ProbabilityTransformer):
         return scores, np.array([classes.index(y.tolist()[0])])
 
     def _codes(self, y, scores, classes, reset):
-        """Return the column index of each label (n,); set `classes_` in the first
-        batch.
+        """Return the column index of each label (n,). The first batch (`reset`) sets
+        `classes_`, to `classes` or, for None, to the labels found; later ones must
+        agree.
         """
         y = check_label_vector(y, len(scores), name="y", scores_name="X")
         refuse_swapped(y, scores, name="y", scores_name="X")

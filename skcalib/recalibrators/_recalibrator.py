@@ -216,7 +216,8 @@ class Recalibrator(MeasuredRecalibrator):
 
     def _out_of_fold_gain(self, recalibrator, unchanged, scores, codes, design):
         """Return the log-loss that recalibrating saves on held-out rows, in nats per
-        row, as an `IntervalEstimate`.
+        row, as an `IntervalEstimate`. `unchanged` forecasts without a fit; `codes` (n,)
+        are the columns of the labels, and `design` holds weights and clusters.
         """
         folds = cross_validation_folds(
             self.cv,

@@ -297,8 +297,9 @@ class ScalingBinning(BinnedRecalibrator):
         )
 
     def _fit_binary(self, scores, labels, sample_weight):
-        """Fit a recalibrator, bins of its output and their values (Kumar, Liang and Ma
-        2019): each on its own part of the rows, or all three on all rows.
+        """Fit a recalibrator to scores (n,) and boolean labels, bins of its output and
+        their values (Kumar, Liang and Ma 2019): each on its own part of the rows, or
+        all three on all rows.
         """
         if self.sample_split is not None and len(self.sample_split) != 3:
             raise ValueError(

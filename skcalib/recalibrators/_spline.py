@@ -288,8 +288,9 @@ class SplineCalibration(ClippedRecalibrator, BinaryRecalibrator):
 
     def _best_penalty(self, fit, basis, start, log_odds, labels, sample_weight):
         """Return the roughness penalty, the one given or that of least leave-one-out
-        log-loss, and the coefficients (d,) fitted with it. With a given penalty the fit
-        starts from `start` (d,) or None.
+        log-loss, and the coefficients (d,) that ``fit`` finds with it. `basis` makes
+        the features of log-odds (n,); with a given penalty the fit starts from `start`
+        (d,) or None.
         """
         features = basis.features(log_odds)
 

@@ -248,9 +248,10 @@ class StackedRecalibrator(MeasuredRecalibrator):
         self.classes = classes
 
     def _fit_measured(self, scores, codes, design):
-        """Fit the members, choose the weights by which their forecasts of held-out rows
-        are mixed best, and measure the gain of the mixture. Return the `LimitsMaker`
-        for two classes.
+        """Fit the members to scores (n, C) and `codes` (n,), the columns of the labels,
+        choose the weights by which their forecasts of held-out rows are mixed best, and
+        measure the gain of the mixture. `design` holds weights and clusters. Return the
+        `LimitsMaker` for two classes.
         """
         sample_weight = design.sample_weight
         members = self._members()

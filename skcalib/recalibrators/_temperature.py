@@ -222,8 +222,9 @@ class TemperatureScaling(FeatureRecalibrator, ClippedRecalibrator, LogitRecalibr
             raise ValueError(f"features require loss='log', found loss={self.loss!r}.")
 
     def _fit_with_features(self, scores, codes, sample_weight, features):
-        """Fit a temperature without features (n, d) first, then how its logarithm
-        depends on them; return the `LimitsMaker`.
+        """Fit a temperature without features (n, d) first, to scores (n, C) of rows
+        whose labels have the columns `codes` (n,), then how its logarithm depends on
+        the features; return the `LimitsMaker`.
         """
         maker = self._fit_scores(scores, codes, sample_weight)
         logits = self._logits(self._clipped(scores)).astype(np.float64, copy=False)
@@ -385,8 +386,8 @@ class TemperatureScaling(FeatureRecalibrator, ClippedRecalibrator, LogitRecalibr
         return namespace_of(codes).take(classes, codes, axis=0)
 
     def _objective(self, logits, codes, sample_weight):
-        """Return the user's loss on these rows as a function of the logarithm of the
-        inverse temperature.
+        """Return the user's loss on these rows, with logits (n, K) and labels in the
+        columns `codes` (n,), as a function of the logarithm of the inverse temperature.
         """
         y_true = self._labels(codes)
         # Weights are passed only if there are some: the loss may not take any.
@@ -507,7 +508,7 @@ class EnsembleTemperatureScaling(TemperatureScaling):
         self.classes = classes
 
     def _fit_logits(self, logits, codes, sample_weight, shortcuts=None):
-        """Fit the temperature, then the weights of the mixture."""
+        """Fit the temperature to logits (n, K), then the weights of the mixture."""
         super()._fit_logits(logits, codes, sample_weight, shortcuts)
         xp = namespace_of(logits)
         likelihoods = []

@@ -92,7 +92,8 @@ def tensor_rows(recalibrator, X, y, sample_weight):
 
 def _valid_scores(X, xp, input):
     """Return the scores (n, C) of a tensor as float32 or float64; None for those that
-    may be refused or warned of.
+    may be refused or warned of: NumPy's validation decides about them. `xp` is the
+    tensor's namespace, `input` "probability" or "logit".
     """
     if not xp.isdtype(X.dtype, "real floating") or X.ndim not in (1, 2):
         return None

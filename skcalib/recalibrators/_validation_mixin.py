@@ -63,7 +63,10 @@ class ValidationMixin:
     _needs_classes = "all"
 
     def _rows_of_fit(self, X, y, sample_weight, clusters, features=None):
-        """Set `classes_`, and return the `FitRows` of what a fit is given."""
+        """Set `classes_`, and return what a fit is given, validated, as `FitRows`:
+        scores `X`, labels `y` and, each None or with n rows, weights, clusters and
+        features.
+        """
         if clusters is not None:
             _, clusters = check_groups(
                 clusters, len(y), name="clusters", scores_name="X"

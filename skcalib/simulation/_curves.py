@@ -63,6 +63,7 @@ class GlmCurve:
     accepts_complement: ClassVar[bool] = True
 
     def __post_init__(self):
+        """Check the fields."""
         for name in ("link", "transform"):
             check_option(getattr(self, name), name, _SCALES)
         check_number(self.intercept, "intercept")

@@ -290,9 +290,9 @@ def _fit_candidate(scores, labels, link, transform, free):
     (n,) strictly inside (0, 1), by maximum likelihood.
 
     Its parameters in the search are the linear predictor at the lowest and at the
-    highest transformed score, or at one of them if the slope alone is `free` ("b1"):
-    bounds on these bound the predictor at every score. `link` and `transform` are
-    scales of `GlmCurve`.
+    highest transformed score, or at one of them if the slope alone is `free` ("b1"
+    instead of "b0_b1"): bounds on these bound the predictor at every score. `link` and
+    `transform` are scales of `GlmCurve`.
     """
     log_score = np.log(scores)
     log_complement = np.log1p(-scores)

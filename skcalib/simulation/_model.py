@@ -114,6 +114,7 @@ class CalibrationModel:
         self._law = ScoreLaw(score_distribution)
 
     def __repr__(self):
+        """Return the distribution with its arguments, and the curve."""
         distribution = self.score_distribution
         arguments = [f"{value:g}" for value in getattr(distribution, "args", ())]
         for name, value in getattr(distribution, "kwds", {}).items():
@@ -500,8 +501,8 @@ class CalibrationModel:
         return values
 
     def _gap(self, scores, complement):
-        """Return the distance of each score (n,) from its true event probability; for
-        the complements see `_event_probability`.
+        """Return the distance of each score (n,) from its true event probability.
+        `complement` (n,) is 1 - score with all its digits.
         """
         return np.abs(scores - self._event_probability(scores, complement))
 

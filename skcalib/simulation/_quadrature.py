@@ -130,8 +130,8 @@ def expectation(law, function, breakpoints=None, *, floor=1e-30):
 def supremum(law, function, breakpoints=None):
     """Return the supremum of f(s, 1 - s) over the support of a `ScoreLaw`.
 
-    f is computed on a grid of log-odds, which is refined around its highest points, and
-    on both sides of the jumps. `function` and `breakpoints` are as in `expectation`.
+    f, the vectorised `function`, is computed on a grid of log-odds, which is refined
+    around its highest points, and on both sides of the jumps, the scores `breakpoints`.
     """
     if law.atoms is not None:
         scores, probabilities = law.atoms
