@@ -493,6 +493,7 @@ def _tables(arguments, step):
     if arguments.baseline is None:
         return table, None
     step(f"reading {arguments.baseline}")
+    # The baseline must have the columns that were found in the first file.
     if arguments.time_to_event is None:
         columns["label"] = table.label
     if not arguments.scores:

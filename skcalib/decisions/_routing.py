@@ -181,6 +181,7 @@ def certified_routing(
     # 4. Without a threshold: why, and how many rows would be enough.
     trials = np.full(len(n_wrong), len(scores))
     n_needed = rows_needed(len(scores), [(trials, n_wrong, max_loss)], level)
+    # No number is sufficient if the observed rates themselves miss the target.
     reason = "rates" if n_needed is None else "margin"
     if pvalue[0] > level:
         # The tests begin where the small model answers nothing, and nothing is lost.

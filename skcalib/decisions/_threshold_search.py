@@ -349,6 +349,7 @@ def _no_tested_threshold(tests, guarantees, starts, pvalue, fields):
         # A set would pass, but no sequence of tests reaches it.
         reason = "start" if len(starts) > 1 else "sequence"
         return none_found(fields, guarantees, reason)
+    # No number is sufficient if the observed rates themselves miss the target.
     reason = "rates" if n_needed is None else "margin"
     return none_found(fields, guarantees, reason, n_needed)
 

@@ -56,6 +56,7 @@ def _as_good(search, chosen):
     of the stack over it as evidence or, if that was not cross-validated, of the best
     candidate with more parameters.
     """
+    # Candidates without segments, the simplest first.
     others = [candidate for candidate in search.candidates if candidate.column is None]
     larger = others[others.index(chosen) + 1 :]
     rival = min(larger, key=search.loss)

@@ -593,6 +593,7 @@ def _advice_of(search, since, found):
     chosen = search.steps[-1]
     fields = dict(found, _since=since, _n_samples=float(len(search.samples.labels)))
     if since is not None:
+        # A date stays NumPy's; another name becomes one of Python's own types.
         since = since if since.dtype.kind == "M" else since.item()
         fields["_since"] = since
     fields["default"] = why_not_the_default(search, chosen, since)

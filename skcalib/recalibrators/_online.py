@@ -316,7 +316,7 @@ class OnlineRecalibrator(ProbabilityTransformer):
             self._check_parameters()
         else:
             check_fitted(self)  # also raises if a parameter was changed after the fit
-        row = None
+        row = None  # scores and codes of a single row, checked in less time
         if not reset and classes is None and sample_weight is None:
             row = self._one_plain_row(X, y)
         with unchanged_if_refused(self):

@@ -190,8 +190,9 @@ class PriorShift(LogitRecalibrator):
         return None
 
     def _fit_mean(self, logits, sample_weight):
-        """Set the class frequencies that give the event the mean probability
-        `target_mean`; return the `LimitsMaker`, or None.
+        """Set the class frequencies that give the event, by logits (n, 2), the mean
+        probability `target_mean`; return the `LimitsMaker`, or None if the target has
+        no limits.
         """
         if self.train_prior is not None or self.target_prior is not None:
             raise ValueError(

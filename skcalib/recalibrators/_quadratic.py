@@ -213,9 +213,10 @@ class QuadraticScaling(PartiallyPooledRecalibrator):
         return PooledMap(features, coef, ridge_matrix, self._lower, ends=ends)
 
     def _fit_parabola(self, log_odds, labels, sample_weight):
-        """Return the parabola's coefficients (3,) (see `_features`) fitted to log-odds
-        (n,) and boolean labels, the matrix (3, 3) of the ridge (see
-        `_matrix_for_ridge`), and the lowest and the highest log-odds.
+        """Return the coefficients (3,) of a parabola, its value at the low end and its
+        slopes at both times the width, fitted to log-odds (n,) and boolean labels; the
+        matrix M (3, 3) of the ridge ``|M @ (coef - centre)|^2``; and the lowest and the
+        highest log-odds.
         """
         low = float(log_odds.min())
         high = float(log_odds.max())
@@ -251,7 +252,8 @@ class QuadraticScaling(PartiallyPooledRecalibrator):
 
     def _set_map(self, coef, low, high):
         """Set ``intercept_ + slope_ z + curvature_ z^2`` from the coefficients (3,) of
-        `_features`.
+        a fit to log-odds from `low` to `high`: the value at `low`, and the slopes at
+        both times the width.
         """
         width = _width(low, high)
         at_low, slope_low, slope_high = coef / [1, width, width]

@@ -159,8 +159,10 @@ class Recalibrator(MeasuredRecalibrator):
         return not has_fit_parameter(self._resolved("recalibrator"), "weight_type")
 
     def _fit_measured(self, scores, codes, design):
-        """Fit the recalibrator, measure how much log-loss it saves on held-out rows,
-        and use it if that gain is certain enough; otherwise leave scores unchanged.
+        """Fit the recalibrator to scores (n, C) and `codes` (n,), the columns of the
+        labels, measure how much log-loss it saves on held-out rows, and use it if that
+        gain is certain enough; otherwise leave scores unchanged. `design` holds weights
+        and clusters.
         """
         recalibrator = check_recalibrator(self._resolved("recalibrator"))
         unchanged = Uncalibrated()
