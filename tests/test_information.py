@@ -83,15 +83,13 @@ def test_many_scores_in_cells_lose_hardly_more_than_all_of_them():
         np.append(0, np.cumsum(scores)),
         np.append(0, np.cumsum(1 - scores)),
     )
-    least = np.array([0.0] + [math.inf] * 3000)
-    for _ in range(n_bins):
-        after = least.copy()
-        for i in range(1, 3001):
-            s, t = events[i] - events[:i], others[i] - others[:i]
-            cost = (s + t) * np.log(s + t) - s * np.log(s) - t * np.log(t)
-            after[i] = min(least[:i] + cost)
-        least = after
-    exact = least[-1] - sum(entropy(s) for s in scores)
+    least = np.full((n_bins + 1, 3001), math.inf)  # number of bins, scores in them
+    least[:, 0] = 0
+    for i in range(1, 3001):
+        s, t = events[i] - events[:i], others[i] - others[:i]
+        cost = (s + t) * np.log(s + t) - s * np.log(s) - t * np.log(t)
+        least[1:, i] = np.min(least[:-1, :i] + cost, axis=1)
+    exact = least[-1, -1] - sum(entropy(s) for s in scores)
     found = lost(scores, np.ones(3000), InformationPreserving(n_bins).bin_edges(scores))
     assert exact * (1 - 1e-9) <= found <= exact * 1.01
 

@@ -114,10 +114,13 @@ def test_floors_do_the_work():
     np.testing.assert_allclose(floors.marginal_equal_width(many), marginal, rtol=1e-5)
 
 
+SHAPES = ("equal-width ECE", "slope and intercept", "top-label ECE")
+
+
 def test_shapes_are_a_second_axis():
     done = _shapes("--json")
     rows = {row["job"]: row for row in json.loads(done.stdout)}
-    assert set(rows) == {"equal-width ECE", "slope and intercept", "top-label ECE"}
+    assert set(rows) == set(SHAPES)
     for row in rows.values():
         ratios = {
             shape: seconds / row["seconds"]["uniform"]
@@ -135,35 +138,26 @@ def test_shapes_are_a_second_axis():
 
 
 def test_shapes_as_a_table_of_a_page():
-    header, rule, *body = _shapes("--markdown").stdout.splitlines()
+    header, rule, *body = _shapes("--markdown", jobs=SHAPES[::2]).stdout.splitlines()
     assert header.startswith("| job | size | s, uniform | extreme")
     assert set(rule) <= set("| -")
     assert [line.split(" | ")[0] for line in body] == [
         "| equal-width ECE",
-        "| slope and intercept",
         "| top-label ECE",
     ]
 
 
-def _shapes(*arguments):
-    """Run three small jobs; the exit status says whether a limit was missed, which is
+def _shapes(*arguments, jobs=SHAPES):
+    """Run small jobs; the exit status says whether a limit was missed, which is
     not tested.
     """
-    jobs = [
-        "--job",
-        "equal-width ECE",
-        "--job",
-        "slope and intercept",
-        "--job",
-        "top-label ECE",
-    ]
     command = [
         sys.executable,
         "-m",
         "benchmarks.speed",
         "--shapes",
         "--quick",
-        *jobs,
+        *(argument for job in jobs for argument in ("--job", job)),
         *arguments,
     ]
     return subprocess.run(
