@@ -258,7 +258,7 @@ MUTATIONS = [
     (
         "_input/scores.py",
         "total[difference <= untouched] = 1",
-        "total[off < 0] = 1",
+        "total[difference < 0] = 1",
         "small_rules",
     ),
     (
