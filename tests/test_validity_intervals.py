@@ -120,9 +120,9 @@ def test_default_interval_covers_on_hard_data(draw, curve):
     [
         (sweep_calibration_error, 200, 1.6),
         (smooth_calibration_error, 200, 1.0),
-        (smooth_calibration_error, 1500, 1.6),
+        (smooth_calibration_error, 600, 1.6),
         (kolmogorov_smirnov_calibration_error, 200, 1.6),
-        (kolmogorov_smirnov_calibration_error, 1500, 1.0),
+        (kolmogorov_smirnov_calibration_error, 600, 1.0),
     ],
 )
 def test_bin_free_intervals_cover(metric, n, power):
