@@ -82,7 +82,7 @@ def native(engine, **columns):
 
         return dd.from_pandas(table.to_pandas(), npartitions=3)
     if engine == "spark":
-        return _session().createDataFrame(table)
+        return spark_session().createDataFrame(table)
     return table.to_pandas()
 
 
@@ -108,7 +108,7 @@ def _arrow(values):
 
 
 @cache
-def _session():
+def spark_session():
     """Return one Spark session for all tests."""
     from pyspark.sql import SparkSession
 
@@ -120,6 +120,8 @@ def _session():
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
         "spark.executor.memory": "1g",
+        # To start and to compile take longer than the queries of tests.
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
     }
     builder = SparkSession.builder.master(SPARK_MASTER)
     for name, value in settings.items():

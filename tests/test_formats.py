@@ -264,9 +264,10 @@ def by_sql(fitted, scores, groups=None, ids=None):
     columns = dict(zip(names, scores.T, strict=True))
     connection.register("t", pyarrow.table({**columns, "n": range(len(scores))}))
     listed = ", ".join(f"{text} AS c{i}" for i, text in enumerate(texts))
-    relation = connection.sql(f"SELECT {listed} FROM t ORDER BY n")
-    assert set(map(str, relation.types)) == {"DOUBLE"}
-    found = np.array(relation.fetchall(), dtype=float)  # NULL is NaN
+    # unlike `sql`, `execute` reads the long texts once
+    done = connection.execute(f"SELECT {listed} FROM t ORDER BY n")
+    assert {str(column[1]) for column in done.description} == {"DOUBLE"}
+    found = np.array(done.fetchall(), dtype=float)  # NULL is NaN
     return found[:, 0] if found.shape[1] == 1 else found
 
 

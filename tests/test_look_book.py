@@ -34,7 +34,7 @@ def visible_texts(figure):
     """Return the texts that a person sees, with their boxes in pixels: tick labels
     outside the limits are not drawn.
     """
-    figure.canvas.draw()
+    figure.draw_without_rendering()
     hidden = set()
     for ax in figure.axes:
         for axis in (ax.xaxis, ax.yaxis):
@@ -49,7 +49,7 @@ def visible_texts(figure):
     texts = []
     for text in figure.findobj(Text):
         if text.get_text().strip() and text not in hidden and _is_visible(text):
-            texts.append((text.get_text(), text.get_window_extent()))
+            texts.append((text.get_text(), text.get_window_extent().extents.tolist()))
     return texts
 
 
@@ -71,11 +71,11 @@ def faults(figure):
     width, height = figure.bbox.width, figure.bbox.height
     found = [
         f"{text!r} leaves the figure"
-        for text, box in texts
-        if box.x0 < -2 or box.y0 < -2 or box.x1 > width + 2 or box.y1 > height + 2
+        for text, (x0, y0, x1, y1) in texts
+        if x0 < -2 or y0 < -2 or x1 > width + 2 or y1 > height + 2
     ]
     for (one, a), (other, b) in combinations(texts, 2):
-        overlap = min(a.x1, b.x1) - max(a.x0, b.x0), min(a.y1, b.y1) - max(a.y0, b.y0)
+        overlap = min(a[2], b[2]) - max(a[0], b[0]), min(a[3], b[3]) - max(a[1], b[1])
         if min(overlap) > 1.5:
             found.append(f"{one!r} overlaps {other!r}")
     return found
@@ -142,7 +142,7 @@ def test_texts_have_room(name, size):
 
 def covered_curves(figure):
     """Return the axes, by number, in which a legend lies on a curve of a display."""
-    figure.canvas.draw()
+    figure.draw_without_rendering()
     found = []
     for number, ax in enumerate(figure.axes):
         legend = ax.get_legend()

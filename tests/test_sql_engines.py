@@ -10,6 +10,7 @@ import _postgres
 import numpy as np
 import pytest
 from _catalog import refused
+from _engine_tables import spark_session
 from _golden_recalibrators import golden_recalibrators
 from _programs import required
 
@@ -181,18 +182,18 @@ def test_spark():
         find_spec("pyspark") and shutil.which("java"),
         "needs pyspark and Java 17",
     )
-    from pyspark.sql import SparkSession
-
-    # Other tests of this process use the same session, so nobody stops it.
-    session = (
-        SparkSession.builder.master("local[1]")
-        .config("spark.ui.enabled", "false")
-        .getOrCreate()
-    )
+    session = spark_session()
     # Interpreted: to compile each query takes longer than to run it. `test_engines` has
     # compiled ones.
-    session.conf.set("spark.sql.codegen.wholeStage", "false")
-    session.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN")
+    settings = {
+        "spark.sql.codegen.wholeStage": "false",
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+        "spark.sql.adaptive.enabled": "false",
+        "spark.sql.shuffle.partitions": "1",
+    }
+    before = {name: session.conf.get(name) for name in settings}
+    for name, value in settings.items():
+        session.conf.set(name, value)
     for golden in GOLDEN:
         listed = types(golden, "DOUBLE", "STRING", "BIGINT")
         rows = [(n, *row) for n, row in enumerate(rows_of(golden))]
@@ -206,8 +207,8 @@ def test_spark():
                 golden,
                 [tuple(row) for row in session.sql(create_and_join[1]).collect()],
             )
-    session.conf.unset("spark.sql.codegen.wholeStage")
-    session.conf.unset("spark.sql.codegen.factoryMode")
+    for name, value in before.items():
+        session.conf.set(name, value)
 
 
 @pytest.mark.slow

@@ -13,7 +13,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
 
 @pytest.mark.parametrize("target", fuzz.TARGETS)
 def test_nothing_fails(target, capsys):
-    assert not fuzz.main(["--seconds", "10", "--seed", "11", "--only", target])
+    assert not fuzz.main(["--seconds", "3", "--seed", "11", "--only", target])
     assert f"{target}: " in capsys.readouterr().out
 
 
@@ -22,7 +22,7 @@ def test_a_planted_fault_is_found(monkeypatch, capsys):
     monkeypatch.setattr(
         fuzz, "to_sql", lambda *args, **options: _off(one_off(*args, **options))
     )
-    assert fuzz.main(["--seconds", "5", "--only", "export"])
+    assert fuzz.main(["--seconds", "2", "--only", "export"])
     assert "FAILED export" in capsys.readouterr().out
     monitor = fuzz.CalibrationMonitor()
     with pytest.raises(AssertionError, match="n_rows_ is 1, expected 2"):
