@@ -18,6 +18,7 @@ import tempfile
 import textwrap
 import tomllib
 import venv
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -108,6 +109,7 @@ def docstring_code(path):
     return "\n\n".join(functions) if len(functions) > n_definitions else ""
 
 
+@cache
 def samples():
     """Return the modules to check: from file names to their code."""
     found = {"typing_samples.py": (ROOT / "tests/typing_samples.py").read_text("utf-8")}

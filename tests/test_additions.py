@@ -2,8 +2,8 @@
 and an entry in the registry of the tests: no other test fails for its name.
 
 All three are added to a copy of the checkout. The tests of the copy that read lists of
-public names then run: first without the entries, then with them and their frozen
-results.
+public names then run: first without the entries, then, of these tests, those that read
+entries, with them and their frozen results.
 """
 
 import os
@@ -24,15 +24,19 @@ pytestmark = pytest.mark.slow
 _COPIED = ("tests", "doc", "benchmarks")
 # A test that reads lists of public names, metrics or recalibrators has one of these
 # words; all tests of some files do.
+_READS_ENTRIES = (
+    r"\bregistry\b|\bREGISTRY\b|_signatures|RECALIBRATORS|public_recalibrators"
+)
 _READS_LISTS = (
-    r"\bregistry\b|\bREGISTRY\b|_signatures|__all__|\bMETRICS\b|\bPUBLIC\b"
-    r"|RECALIBRATORS|public_recalibrators|get_scorer_names|truthfulness\.errors"
+    rf"{_READS_ENTRIES}|__all__|\bMETRICS\b|\bPUBLIC\b|get_scorer_names"
+    r"|truthfulness\.errors"
 )
 _FILES_THAT_READ_LISTS = ("test_registry", "test_golden_results", "test_signatures")
 _PARTS = [*NAMES, *(f"[{picture}-" for picture in PICTURES)]
-# Runs the tests of the new names, and those that read lists.
+# Runs the tests of the new names, and those that have one of some words.
 _PLUGIN = f"""
 import inspect
+import os
 import re
 
 def pytest_collection_modifyitems(config, items):
@@ -46,7 +50,8 @@ def is_chosen(item):
         return any(part in case for part in {_PARTS} for case in cases)
     if item.path.stem in {_FILES_THAT_READ_LISTS}:
         return True
-    return re.search(r"{_READS_LISTS}", inspect.getsource(item.function)) is not None
+    source = inspect.getsource(item.function)
+    return re.search(os.environ["WORDS"], source) is not None
 """
 
 
@@ -54,7 +59,7 @@ def is_chosen(item):
 def library(tmp_path_factory):
     """A copy of the checkout with the three objects."""
     folder = tmp_path_factory.mktemp("library")
-    ignored = shutil.ignore_patterns("__pycache__", "_build", "_generated", ".*")
+    ignored = shutil.ignore_patterns("_build", "_generated", ".*")
     package = Path(skcalib.__file__).parent  # which may be an installed one
     shutil.copytree(package, folder / "skcalib", ignore=ignored)
     for name in _COPIED:
@@ -67,8 +72,8 @@ def library(tmp_path_factory):
     return folder
 
 
-def _run(library, *command):
-    environment = {**os.environ, "PYTHONPATH": str(library)}
+def _run(library, *command, words=""):
+    environment = {**os.environ, "PYTHONPATH": str(library), "WORDS": words}
     return subprocess.run(
         [sys.executable, *command],
         cwd=library,
@@ -79,10 +84,12 @@ def _run(library, *command):
     )
 
 
-def _failures(library, files, *options):
-    """Return the tests of some files of the copy that fail, and what they print."""
+def _failures(library, words, files, *options):
+    """Return the tests of the new names, and those that have one of some words, in some
+    files of the copy that fail, and what they print.
+    """
     command = "-m pytest -q -n0 -p no:cacheprovider -p only_new_names".split()
-    done = _run(library, *command, *options, *files)
+    done = _run(library, *command, *options, *files, words=words)
     failed = re.findall(r"^(?:FAILED|ERROR) (\S+)", done.stdout, flags=re.M)
     assert re.search(r"\d+ passed", done.stdout), done.stdout + done.stderr
     return failed, done.stdout
@@ -101,7 +108,7 @@ def _files(words):
 
 
 def test_without_entries_only_the_registry_misses_them(library):
-    failed, printed = _failures(library, _files(_READS_LISTS))
+    failed, printed = _failures(library, _READS_LISTS, _files(_READS_LISTS))
     expected = "tests/test_registry.py::test_every_public_name_has_an_entry"
     assert failed == [expected], printed
     for name in NAMES:
@@ -114,10 +121,10 @@ def test_with_entries_and_frozen_results_every_test_passes(library):
     assert frozen.returncode == 0, frozen.stderr
     assert "BREAKS" not in frozen.stdout
     # the fixtures `recalibrator` and `metric` are each recalibrator and metric in turn
-    words = rf"{_READS_LISTS}|_catalog|\brecalibrator\)"
-    failed, printed = _failures(library, _files(words))
+    files = _files(rf"{_READS_ENTRIES}|_catalog|\brecalibrator\)")
+    failed, printed = _failures(library, _READS_ENTRIES, files)
     assert not failed, printed
     # these are slow tests
     pictures = ["tests/test_look_book.py"]
-    failed, printed = _failures(library, pictures, "-m", "slow")
+    failed, printed = _failures(library, _READS_ENTRIES, pictures, "-m", "slow")
     assert not failed, printed

@@ -236,20 +236,19 @@ def test_empty_table(engine):
     data = native(engine, p=np.zeros(0), y=np.zeros(0), g=np.zeros(0))
     table = PredictionTable(data, label="y", score="p")
     segmented = PredictionTable(data, label="y", score="p", by="g")
-    for strategy in (EqualWidth(3), EqualMass(3)):
+    for strategy in (EqualMass(3), EqualWidth(3))[: 1 if engine in SLOW else 2]:
         with pytest.raises(ValueError, match="no valid row"):
             table.bin_statistics(strategy)
         assert segmented.bin_statistics(strategy) == {}
-    for call in (
-        table.weighted_scores,
-        table.kolmogorov_smirnov,
-        lambda: table.fit(PlattScaling()),
-    ):
-        with pytest.raises(ValueError, match="no valid row"):
-            call()
-    assert segmented.weighted_scores() == {}
-    assert segmented.kolmogorov_smirnov() == {}
+    with pytest.raises(ValueError, match="no valid row"):
+        table.fit(PlattScaling())
     assert segmented.fit(IsotonicCalibration()) == {}
+    if engine in SLOW:
+        return
+    for name in ("weighted_scores", "kolmogorov_smirnov"):
+        with pytest.raises(ValueError, match="no valid row"):
+            getattr(table, name)()
+        assert getattr(segmented, name)() == {}
 
 
 @every_engine
@@ -615,14 +614,15 @@ def test_cells_are_split_more_than_once_where_they_hold_too_much(engine, monkeyp
         found = table.fit(IsotonicCalibration()).predict_proba(p)
         np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-12)
     by_group = PredictionTable(data, label="y", score="p", by="g")
-    maps = by_group.fit(IsotonicCalibration())
+    # slow engines: `test_fits_are_those_of_all_rows`
+    maps = {} if engine in SLOW else by_group.fit(IsotonicCalibration())
     for group, statistics in by_group.bin_statistics(strategy).items():
         p, y = (columns[name][columns["g"] == group] for name in ("p", "y"))
         assert_same(statistics, expected(strategy, p, y))
-        wanted = IsotonicCalibration().fit(p, y).predict_proba(p)
-        np.testing.assert_allclose(
-            maps[group].predict_proba(p), wanted, rtol=0, atol=1e-12
-        )
+        if maps:
+            wanted = IsotonicCalibration().fit(p, y).predict_proba(p)
+            found = maps[group].predict_proba(p)
+            np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("centered", [False, True])

@@ -204,7 +204,7 @@ def verdicts(module, measurements):
 def synthetic_rows():
     truth = kumar_synthetic.Truth.of(kumar_synthetic.PlattCurve(2, 1))
     errors = {
-        (2000, b): kumar_synthetic._errors(truth, 2000, b, 60, Namespace(n_jobs=1))
+        (2000, b): kumar_synthetic._errors(truth, 2000, b, 32, Namespace(n_jobs=1))
         for b in (5, 10, 15, 20)
     }
     return verdicts(kumar_synthetic, kumar_synthetic._bin_counts(errors))
@@ -259,8 +259,14 @@ def fit_rows():
     return verdicts(roelofs_fits, measured)
 
 
+@functools.cache
+def loaded(module, *network):
+    """Return what a command reads from its files."""
+    return module._load(DATA, *network)
+
+
 def credit_rows():
-    X, y = credit._load(DATA)
+    X, y = loaded(credit)
     curves = credit._measure(X, y, "10K/5K", [500, 1000], 4, 8)
     return verdicts(
         credit, [*credit._figure_1(curves), *credit._orderings(curves, 1000, 8)]
@@ -272,7 +278,7 @@ def trained():
     """Return the arguments of `figures` for two worlds and four seeds: the networks are
     trained once.
     """
-    X, y = heterogeneity._load(DATA)
+    X, y = loaded(heterogeneity)
     found, figures = {}, heterogeneity.figures
     for world in (("noise", 0.3), ("few", 0.05)):
         heterogeneity.figures = lambda *parts, world=world: found.setdefault(
@@ -304,7 +310,7 @@ def heterogeneity_rows():
 
 def network_rows():
     network = "densenet40_c10"
-    pool, labels = zhao_networks._load(DATA, network)
+    pool, labels = loaded(zhao_networks, network)
     noise = [
         zhao_networks._one_repeat(pool, labels, "noisy labels", 0.3, seed)
         for seed in range(3)

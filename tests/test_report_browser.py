@@ -94,9 +94,10 @@ def test_report_in_a_browser(browser, page, width):
     assert all(name.startswith("data:") for name in loaded)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("width", [380, 1280])
-def test_report_of_classes_in_a_browser(browser, tmp_path, width):
+@pytest.fixture(scope="module")
+def page_of_classes(tmp_path_factory):
+    """A report of four classes over three months."""
+    folder = tmp_path_factory.mktemp("classes")
     rng = np.random.default_rng(0)
     names = ["bird", "a class with a long name", "cat", "dog"]
     scores = rng.dirichlet(np.ones(4), 300).round(4)
@@ -107,11 +108,11 @@ def test_report_of_classes_in_a_browser(browser, tmp_path, width):
         for label, row, m in zip(labels, scores, month, strict=True)
     ]
     header = ",".join(["y", *(f"p_{name}" for name in names), "month"])
-    (tmp_path / "data.csv").write_text("\n".join([header, *lines]), encoding="utf-8")
-    output = tmp_path / "report.html"
+    (folder / "data.csv").write_text("\n".join([header, *lines]), encoding="utf-8")
+    output = folder / "report.html"
     command = [
         "report",
-        str(tmp_path / "data.csv"),
+        str(folder / "data.csv"),
         "--label",
         "y",
         "--score",
@@ -120,8 +121,14 @@ def test_report_of_classes_in_a_browser(browser, tmp_path, width):
         "month",
     ]
     assert main([*command, "-o", str(output)]) == 0
+    return output
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [380, 1280])
+def test_report_of_classes_in_a_browser(browser, page_of_classes, width):
     set_width(browser, width)
-    browser.get(Path(output).as_uri())
+    browser.get(page_of_classes.as_uri())
     scrolled, visible = browser.execute_script(
         "return [document.documentElement.scrollWidth,"
         " document.documentElement.clientWidth]"

@@ -145,7 +145,7 @@ ROWS = _rules()
 
 def measure(options):
     """Measure the validity of each method over splits and repeats."""
-    n_splits, repeats = (5, 20) if options.quick else (10, options.repeats or 20)
+    n_splits, repeats = (4, 8) if options.quick else (10, options.repeats or 20)
     sizes = (500, 1000, 3000, 7000) if options.quick else _SIZES
     X, y = _load(options.data)
     curves = _measure(X, y, "10K/5K", sizes, n_splits, repeats)

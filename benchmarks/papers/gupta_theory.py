@@ -131,7 +131,7 @@ ROWS = {
 
 def measure(options):
     """Check all statements."""
-    repeats = 200 if options.quick else options.repeats or 1000
+    repeats = options.repeats or (100 if options.quick else 1000)
     yield from _example_1()
     yield from _proposition_1(repeats)
     yield from _figure_1a()

@@ -165,6 +165,7 @@ ROWS = _rules()
 def measure(options):
     """Measure the tables, the sweeps and the classes over seeds."""
     seeds = range(2 if options.quick else options.repeats or 16)
+    epochs = 40 if options.quick else 150
     X, y = _load(options.data)
     worlds = [
         ("clean", 0),
@@ -175,7 +176,8 @@ def measure(options):
         ("few", level) for level in _FEW
     ]
     measured = {
-        world: [_one_seed(X, y, *world, seed) for seed in seeds] for world in worlds
+        world: [_one_seed(X, y, *world, seed, epochs) for seed in seeds]
+        for world in worlds
     }
     yield from orderings(_TABLES, measured["noise", 0.3])
     yield f"{_TABLES}, {CHANGED}", changed_predictions(measured["noise", 0.3])
@@ -197,7 +199,7 @@ def _load(data):
     )
 
 
-def _one_seed(X, y, kind, level, seed):
+def _one_seed(X, y, kind, level, seed, epochs=150):
     """Return by method the figures in percent: errors, accuracy, and gap and accuracy
     of the corrupted classes.
     """
@@ -216,9 +218,9 @@ def _one_seed(X, y, kind, level, seed):
         rows, y[rows], corrupted[rows], kind, level, y.max() + 1, rng
     )
     scaler = StandardScaler().fit(X[rows])
-    model = MLPClassifier((100,), max_iter=150, random_state=seed)
+    model = MLPClassifier((100,), max_iter=epochs, random_state=seed)
     with warnings.catch_warnings():
-        # 150 epochs are meant to be the end
+        # that number of epochs is meant to be the end
         warnings.simplefilter("ignore", ConvergenceWarning)
         model.fit(scaler.transform(X[rows]), labels)
     logits = _logits(model, scaler.transform(X))

@@ -145,7 +145,7 @@ def measure(options):
             data["labels"].astype(int),
         )
     top = probabilities.max(axis=1), probabilities.argmax(axis=1) == labels
-    repeats = 8 if options.quick else options.repeats or 100
+    repeats = 4 if options.quick else options.repeats or 100
     bins = (10, 25, 50, 100) if options.quick else _BINS
     marginal = _by_bins(probabilities, labels, bins, repeats, options.n_jobs)
     confidence = _by_bins(*top, bins, repeats, options.n_jobs)
@@ -345,7 +345,7 @@ def _estimator_deviations(probabilities, labels, quick):
     """Return by (figure, B, n) the deviations of both estimates from the error on all
     rows: lists of (2, resamples).
     """
-    n_splits, n_resamples = (4, 25) if quick else (10, 100)
+    n_splits, n_resamples = (3, 15) if quick else (10, 100)
     top = probabilities.max(axis=1), probabilities.argmax(axis=1) == labels
     deviations = {}
     for seed in range(n_splits):
@@ -463,7 +463,7 @@ def _geometric(ratios):
 
 def _certificates(probabilities, labels, quick):
     n_splits, n_resamples, bins = (
-        (4, 15, (15, 50, 100)) if quick else (20, 30, (10, 15, 20, 30, 40, 60, 80, 100))
+        (3, 10, (15, 100)) if quick else (20, 30, (10, 15, 20, 30, 40, 60, 80, 100))
     )
     largest, costs = {"debiased": [], "plugin": []}, []
     for seed in range(n_splits):

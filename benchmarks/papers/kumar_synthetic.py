@@ -109,7 +109,7 @@ class Truth(NamedTuple):
 
 def measure(options):
     """Yield the paper's ratios of squared calibration errors."""
-    repeats = 25 if options.quick else options.repeats or 300
+    repeats = 12 if options.quick else options.repeats or 300
     truth = Truth.of(PlattCurve(2, 1))
     noisy = Truth.of(NoisyPlattCurve(2, 1, noise=0.02, low=0.25, high=0.75), 0.25, 0.75)
     errors = {}

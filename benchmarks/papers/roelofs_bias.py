@@ -202,7 +202,7 @@ ROWS = _rules()
 
 def measure(options):
     """Measure all figures."""
-    repeats = 30 if options.quick else options.repeats or 120
+    repeats = 20 if options.quick else options.repeats or 120
     jobs = options.n_jobs
     yield from _figure_1(10 * repeats, jobs)
     first = next(iter(_HEAT))
@@ -326,11 +326,11 @@ def _all_fits(sizes, repeats, n_jobs):
     """Return the errors of the estimates by (n, estimator): arrays (repeats,
     n_fits).
     """
-    errors = {}
+    errors, count = {}, max(min(40, repeats), repeats // 2)
     for n in sizes:
         for model in roelofs_models().values():
             values = model.estimates(
-                _ESTIMATORS, n, max(40, repeats // 2), n_jobs=n_jobs, random_state=n
+                _ESTIMATORS, n, count, n_jobs=n_jobs, random_state=n
             )
             for name, value in values.items():
                 errors.setdefault((n, name), []).append(
@@ -428,7 +428,7 @@ def _figure_7(repeats, n_jobs):
                 for d in (1, 1.5, 2, 3, 4, 6, 8, 10)
             ]
             truths = np.array([model.true_calibration_error() for model in models])
-            count = max(50, repeats // 4)
+            count = max(min(50, repeats), repeats // 4)
             runs = [
                 model.estimates(metrics, n, count, n_jobs=n_jobs, random_state=n)
                 for model in models
@@ -505,7 +505,7 @@ def _figure_8(repeats, n_jobs):
     metrics = {name: _ESTIMATORS[name] for name in ("EW", "EM sweep")}
     for percent, n in ((5, 200), (5, 800), (2, 5000), (2, 10_000)):
         model = _power_model(percent / 100)
-        count = max(100, repeats // 4)
+        count = max(min(100, repeats), repeats // 4)
         rates = [
             model.detection_rate(metrics, n, count, n_jobs=n_jobs, random_state=seed)
             for seed in range(6)
@@ -525,9 +525,9 @@ def _figure_8(repeats, n_jobs):
             yield quantity, mean([1 - rate["EM sweep"] for rate in rates])
     model, sweep = _power_model(0.1), {"EM sweep": _ESTIMATORS["EM sweep"]}
     rates = [
-        model.detection_rate(sweep, 400, 200, n_jobs=n_jobs, random_state=seed)[
-            "EM sweep"
-        ]
+        model.detection_rate(
+            sweep, 400, 2 * min(100, repeats), n_jobs=n_jobs, random_state=seed
+        )["EM sweep"]
         for seed in range(6)
     ]
     yield (

@@ -134,12 +134,12 @@ ROWS = _rules()
 
 def measure(options):
     """Measure each network over repeats."""
-    repeats = 3 if options.quick else options.repeats or 10
+    repeats = 2 if options.quick else options.repeats or 10
     for network in _NETWORKS:
         pool, labels = _load(options.data, network)
         results = {world: [] for world in _worlds(network, options.quick)}
         for seed in range(
-            max(3, repeats // 2) if network.endswith("c100") else repeats
+            max(min(3, repeats), repeats // 2) if network.endswith("c100") else repeats
         ):
             for world, found in results.items():
                 found.append(_one_repeat(pool, labels, *world, seed))
