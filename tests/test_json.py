@@ -497,13 +497,14 @@ def _places(data, path=()):
 
 
 def _changed(document, path, change):
-    document = copy.deepcopy(document)
+    """Return a document with a change at the end of a path; the rest it shares."""
     *outer, last = path
-    place = document
+    changed = place = copy.copy(document)
     for key in outer:
+        place[key] = copy.copy(place[key])
         place = place[key]
     change(place, last)
-    return document
+    return changed
 
 
 def _nonsense(value):

@@ -2,7 +2,9 @@
 complete.
 """
 
+import contextlib
 import importlib.util
+import io
 import json
 import os
 import re
@@ -509,28 +511,10 @@ def test_markdown_round_trip():
 
 def _run(name, *arguments):
     """Run the command and return its rows by quantity."""
-    command = [
-        sys.executable,
-        "-W",
-        "error",
-        "-m",
-        "benchmarks.papers",
-        name,
-        "--quick",
-        "--json",
-        *arguments,
-    ]
-    threads = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-    done = subprocess.run(
-        command,
-        cwd=ROOT,
-        env=os.environ | threads,
-        capture_output=True,
-        text=True,
-        timeout=900,
-    )
-    assert done.returncode == 0, done.stderr
-    rows = json.loads(done.stdout)
+    output = io.StringIO()
+    with contextlib.redirect_stdout(output):
+        assert main([name, "--quick", "--json", *arguments]) == 0
+    rows = json.loads(output.getvalue())
     assert rows
     for row in rows:
         assert list(row) == [
@@ -636,11 +620,14 @@ def test_data_are_asked_for(capsys):
 
 
 @pytest.mark.slow
-def test_a_command_writes_its_section_and_the_index(tmp_path, capsys):
+def test_a_command_writes_its_section_and_the_index(tmp_path):
     page = tmp_path / "page.md"
     shutil.copy(PAGE, page)
-    main(["gupta-theory", "--quick", "--repeats", "20", "--markdown", str(page)])
-    assert "Proposition 1" in capsys.readouterr().out
+    command = [sys.executable, "-W", "error", "-m", "benchmarks.papers", "gupta-theory"]
+    command += ["--quick", "--repeats", "20", "--markdown", str(page)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "Proposition 1" in done.stdout
     text = page.read_text(encoding="utf-8")
     assert "`python -m benchmarks.papers gupta-theory --quick --repeats 20`" in text
     assert text.partition("<!-- begin kumar-cifar -->")[2] != ""
