@@ -8,7 +8,7 @@ the sentence before Theorem 5.3 has sqrt(B) for the B of the theorem; Definition
 (1 - y)^2 for the 1 - y of Lemma F.7.
 """
 
-from functools import cache, partial
+from functools import partial
 
 import numpy as np
 from scipy import stats
@@ -327,23 +327,20 @@ def _theorem_41(repeats, n_bins=16, error=0.05):
         ),
         share(np.array(squares) <= error**2),
     )
+    n = 4000
+    samples = [
+        [_squared_errors(n, bins, seed) for seed in range(repeats)] for bins in (64, 16)
+    ]
     for method in ("SB", "HB"):
         # the squared error falls like 1 / n, so n times its mean is what an error of 1
         # would need
-        needed = [
-            [
-                n_rows * _squared_errors(n_rows, bins, seed)[method]
-                for seed in range(repeats)
-            ]
-            for bins, n_rows in ((64, 4000), (16, 4000))
-        ]
+        needed = [[n * errors[method] for errors in found] for found in samples]
         yield (
             f"Theorem 4.1: n for a squared CE of eps^2, B 64 over B 16, {method}",
             ratio(*needed),
         )
 
 
-@cache
 def _squared_errors(n, n_bins, seed):
     """Return the squared CE of histogram binning and scaling-binning against the
     truth.
@@ -684,13 +681,15 @@ def _sample_sizes(quick):
     """
     error = 0.05
     bins = np.array([512, 2048] if quick else [512, 4096])
+    each = 40 if quick else 80
     for method, theorem in (("plugin", "5.3"), ("debiased", "5.4")):
         slopes = []
         for seed in range(3 if quick else 12):
             rng = np.random.default_rng(seed)
             sizes = [
                 _least_size(
-                    partial(_share_close, method, n_bins, error, rng), 4 * n_bins
+                    partial(_share_close, method, n_bins, error, rng, n_samples=each),
+                    4 * n_bins,
                 )
                 for n_bins in bins
             ]

@@ -260,15 +260,12 @@ def _heat_map(name, repeats, n_jobs):
         metrics["EM debiased", n_bins] = partial(
             calibration_error, norm=2, method="debiased", binning=EqualMass(n_bins)
         )
-    heat = {}
+    heat, truth = {}, model.true_calibration_error()
     for n in _SIZES:
         # small samples are noisy and cheap
         count = repeats * (10 if n <= 200 else 4 if n <= 800 else 1)
         values = model.estimates(metrics, n, count, n_jobs=n_jobs, random_state=n)
-        heat |= {
-            (*key, n): 100 * (value - model.true_calibration_error())
-            for key, value in values.items()
-        }
+        heat |= {(*key, n): 100 * (value - truth) for key, value in values.items()}
     return heat
 
 
@@ -329,13 +326,12 @@ def _all_fits(sizes, repeats, n_jobs):
     errors, count = {}, max(min(40, repeats), repeats // 2)
     for n in sizes:
         for model in roelofs_models().values():
+            truth = model.true_calibration_error()
             values = model.estimates(
                 _ESTIMATORS, n, count, n_jobs=n_jobs, random_state=n
             )
             for name, value in values.items():
-                errors.setdefault((n, name), []).append(
-                    100 * (value - model.true_calibration_error())
-                )
+                errors.setdefault((n, name), []).append(100 * (value - truth))
     return {key: np.transpose(value) for key, value in errors.items()}
 
 
