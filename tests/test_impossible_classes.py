@@ -298,11 +298,10 @@ def test_outside_python(rows, new, method, way):
         Rows(new)(calibration_map(model).output), wanted, atol=1e-12
     )
     if way is of_sql:
-        # A text for each class: the methods take turns with the class, and all
-        # classes of a method are in `test_formats`.
-        turn = METHODS.index(method) % new.shape[1]
-        one = slice(turn, turn + 1)
-        found, wanted = of_sql(model, new, one), wanted[:, one]
+        # A text for each class: the first and the last one take half as long as all,
+        # which `test_formats` has.
+        ends = slice(None, None, new.shape[1] - 1)
+        found, wanted = of_sql(model, new, ends), wanted[:, ends]
     else:
         found = way(model, new)
     np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-12)
