@@ -323,7 +323,7 @@ def _population_error(model, a=2, c=1, n_grid=20_000):
     return share @ (values - np.bincount(bins, truth) / np.bincount(bins)) ** 2
 
 
-def _mean_errors(n, n_bins, n_repeats=250):
+def _mean_errors(n, n_bins, n_repeats=125):
     rng = np.random.default_rng(0)
     histogram, scaling = [], []
     for _ in range(n_repeats):
@@ -340,17 +340,17 @@ def _mean_errors(n, n_bins, n_repeats=250):
 def test_scaling_binning_is_more_sample_efficient():
     # formulas 1: n 1000 -> 2000 with 10 bins halves both (1.91 and 1.87 over 600
     # repeats); B 5 -> 20 at n = 2000 multiplies the error of histogram binning by 3.79
-    # and changes that of scaling-binning by 5.6 %. A mean of 250 squares with a spread
-    # of half their size has a standard error of 3 %, a ratio 4.5 %: four of them are
+    # and changes that of scaling-binning by 5.6 %. A mean of 125 squares with a spread
+    # of half their size has a standard error of 4.5 %, a ratio 6.3 %: four of them are
     # allowed.
     (histogram_1000, scaling_1000), (histogram_2000, scaling_2000) = (
         _mean_errors(n, 10) for n in (1000, 2000)
     )
-    assert histogram_1000 / histogram_2000 == pytest.approx(1.91, rel=0.18)
-    assert scaling_1000 / scaling_2000 == pytest.approx(1.87, rel=0.3)
+    assert histogram_1000 / histogram_2000 == pytest.approx(1.91, rel=0.25)
+    assert scaling_1000 / scaling_2000 == pytest.approx(1.87, rel=0.4)
     (histogram_5, scaling_5), (histogram_20, scaling_20) = (
         _mean_errors(2000, n_bins) for n_bins in (5, 20)
     )
-    assert histogram_20 / histogram_5 == pytest.approx(3.79, rel=0.18)
-    assert scaling_20 / scaling_5 == pytest.approx(1, abs=0.25)
+    assert histogram_20 / histogram_5 == pytest.approx(3.79, rel=0.25)
+    assert scaling_20 / scaling_5 == pytest.approx(1, abs=0.33)
     assert scaling_20 < histogram_20 / 2

@@ -165,7 +165,7 @@ def test_cross_fitting_breaks_the_promise_and_one_model_keeps_it():
     # training set. Binning learns this reversed order by heart; the model fitted on
     # everything scores in between.
     rng = np.random.default_rng(4)
-    n, n_runs = 200, 30
+    n, n_runs = 200, 15
     X = np.zeros((n, 1))
     cross_fitted, one_model = [], []
     for run in range(n_runs):

@@ -102,7 +102,7 @@ def test_slope_and_intercept_intervals_cover():
     # P(y | s) = expit(.3 + .7 logit s): slope .7; calibrated scores: intercept 0.
     rng = np.random.default_rng(2)
     slopes = intercepts = 0
-    for _ in range(500):
+    for _ in range(250):
         scores = rng.beta(2, 2, 400)
         z = np.log(scores / (1 - scores))
         slope = calibration_slope_intercept(
@@ -113,8 +113,9 @@ def test_slope_and_intercept_intervals_cover():
         ).intercept
         slopes += slope.low <= 0.7 <= slope.high
         intercepts += intercept.low <= 0 <= intercept.high
-    assert slopes / 500 == pytest.approx(0.9, abs=0.04)
-    assert intercepts / 500 == pytest.approx(0.9, abs=0.04)
+    # three standard errors
+    assert slopes / 250 == pytest.approx(0.9, abs=0.057)
+    assert intercepts / 250 == pytest.approx(0.9, abs=0.057)
 
 
 def test_the_sweep_is_the_least_biased_of_the_plugin_errors():
