@@ -27,7 +27,7 @@ from skcalib._input.annotations import CrossValidation
 from skcalib._input.classifier_scores import classifier_scores
 from skcalib._input.columns import column_positions, select_columns
 from skcalib._input.label_weights import is_importance
-from skcalib._input.labels import check_groups
+from skcalib._input.labels import check_clusters
 from skcalib._input.scores import check_sample_weight, normalized_again
 from skcalib._input.sklearn_private import safe_indexing
 from skcalib._input.tensors import as_array, as_given, dispatched_namespace
@@ -345,10 +345,7 @@ class RecalibratedClassifierCV(ClassifierMixin, ParameterHints, ClassifierWrappe
         cv = self.cv
         cluster = None
         if clusters is not None:
-            _, codes = check_groups(
-                clusters, len(fitter.y), name="clusters", scores_name="X"
-            )
-            cluster = cluster_codes(codes)
+            cluster = cluster_codes(check_clusters(clusters, len(fitter.y)))
             cv = _splits_of_clusters(cv, fitter, cluster)
         ensemble = self._resolved_ensemble(estimator)
         recalibrator = self._resolved("recalibrator")

@@ -1,5 +1,6 @@
 """Limits for the event frequency at one score, against plain twins."""
 
+import inspect
 import json
 import pickle
 
@@ -10,6 +11,7 @@ from scipy.linalg import eigh, orth
 from scipy.optimize import brentq, minimize
 from scipy.special import expit, log_expit, logit, softmax
 from scipy.stats import chi2, norm, t
+from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
@@ -852,22 +854,232 @@ def test_a_pipeline_gives_its_last_step_the_scores():
 def test_methods_on_more_columns_refuse_or_pass_on():
     scores, y = rows(80)
     X = np.column_stack((scores, np.arange(80) % 2))
-    grouped = skcalib.GroupwiseRecalibrator(PlattScaling(), groups=1).fit(X, y)
-    with pytest.raises(ValueError, match="GroupwiseRecalibrator.predict_interval"):
-        grouped.predict_interval(X)
-    online = skcalib.OnlineRecalibrator().fit(scores, y)
+    online = skcalib.OnlineRecalibrator()
     with pytest.raises(ValueError, match="OnlineRecalibrator.predict_interval"):
-        online.predict_interval(scores)
+        online.fit(scores, y).predict_interval(scores)
+    with pytest.raises(ValueError, match="does not support clusters"):
+        online.fit(scores, y, clusters=np.arange(80))
+    clusters = np.arange(80) // 2
     without_rounds = skcalib.MulticalibratedRecalibrator(
         PlattScaling(), features=1, max_rounds=0
-    ).fit(X, y)
-    np.testing.assert_allclose(
-        without_rounds.predict_interval(X),
-        PlattScaling().fit(scores, y).predict_interval(scores),
     )
+    for options in ({}, {"clusters": clusters}, {"sample_weight": clusters % 3}):
+        np.testing.assert_allclose(
+            without_rounds.fit(X, y, **options).predict_interval(X),
+            PlattScaling().fit(scores, y, **options).predict_interval(scores),
+        )
+    with pytest.raises(ValueError, match="only one cluster"):
+        without_rounds.fit(X, y, clusters=np.zeros(80))
     without_rounds.n_rounds_ = 1
     with pytest.raises(ValueError, match="rounds of corrections"):
         without_rounds.predict_interval(X)
+
+
+def grouped_rows(n=600):
+    """Return scores, labels, three groups and clusters of four samples, which may be of
+    several groups.
+    """
+    scores, y = rows(n, seed=8)
+    groups = np.array(["east", "north", "west"])[np.arange(n) % 3]
+    return scores, y, groups, np.arange(n) // 4
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("inner", [PlattScaling(), IsotonicCalibration()], ids=str)
+def test_limits_of_a_group_are_those_of_its_own_fit_with_its_clusters(inner, weighted):
+    scores, y, groups, clusters = grouped_rows()
+    weight = None
+    if weighted:
+        weight = np.random.default_rng(0).integers(0, 3, len(y))
+    fitted = skcalib.GroupwiseRecalibrator(inner, shrinkage=100).fit(
+        scores, y, weight, groups, clusters=clusters
+    )
+    found = fitted.predict_interval(scores, 0.8, groups=groups)
+    probability = fitted.predict_proba(scores, groups=groups)[:, 1]
+    for group in fitted.groups_:
+        chosen = groups == group
+        own = clone(inner).fit(
+            scores[chosen],
+            y[chosen],
+            weight[chosen] if weighted else None,
+            clusters=clusters[chosen],
+        )
+        np.testing.assert_array_equal(
+            found[chosen],
+            widened(own.predict_interval(scores[chosen], 0.8), probability[chosen]),
+        )
+    # The pull toward the pooled fit is in the probability, not in the limits.
+    without_shrinkage = skcalib.GroupwiseRecalibrator(inner).fit(
+        scores, y, weight, groups, clusters=clusters
+    )
+    assert (probability != without_shrinkage.predict_proba(scores, groups)[:, 1]).any()
+    back = from_dict(json.loads(json.dumps(to_dict(fitted))))
+    np.testing.assert_array_equal(
+        back.predict_interval(scores, 0.8, groups=groups), found
+    )
+
+
+def test_groups_without_a_fit_of_their_own_have_the_limits_of_the_pooled_one():
+    scores, y, groups, clusters = grouped_rows()
+    groups[:3] = "south"
+    fitted = skcalib.GroupwiseRecalibrator(PlattScaling())
+    fitted.fit(scores, y, groups=groups, clusters=clusters)
+    pooled = PlattScaling().fit(scores, y, clusters=clusters).predict_interval(NEW)
+    np.testing.assert_array_equal(
+        fitted.predict_interval(NEW, groups=["south"] * 6), pooled
+    )
+    with pytest.warns(UserWarning, match="not seen in fit: 'elsewhere'"):
+        found = fitted.predict_interval(NEW, groups=["elsewhere"] * 6)
+    np.testing.assert_array_equal(found, pooled)
+
+
+def test_limits_by_predicted_class_are_those_of_each_class():
+    logits, y = three_classes(400)
+    fitted = skcalib.GroupwiseRecalibrator(TemperatureScaling(input="logit"))
+    found = fitted.fit(logits, y).predict_interval(logits)
+    assert found.shape == (400, 3, 2)
+    for k in range(3):
+        chosen = logits.argmax(axis=1) == k
+        own = TemperatureScaling(input="logit", classes=[0, 1, 2])
+        own.fit(logits[chosen], y[chosen])
+        np.testing.assert_array_equal(
+            found[chosen], own.predict_interval(logits[chosen])
+        )
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_group_of_one_cluster_has_no_limits(weighted):
+    """Groups may be the clusters: hospitals, each with a fit of its own."""
+    scores, y, groups, _ = grouped_rows()
+    clusters = np.where(groups == "north", np.arange(600), 0)
+    weight = None
+    if weighted:  # of two clusters, one without weight
+        clusters[:3] = 1
+        weight = np.where(np.arange(600) < 3, 0, 1)
+    fitted = skcalib.GroupwiseRecalibrator(IsotonicCalibration())
+    fitted.fit(scores, y, weight, groups, clusters=clusters)
+    for model in (fitted, from_dict(json.loads(json.dumps(to_dict(fitted))))):
+        with pytest.warns(
+            UserWarning, match="groups 'east', 'west': .*only one cluster"
+        ):
+            found = model.predict_interval(scores, groups=groups)
+        np.testing.assert_array_equal(np.isnan(found).all(axis=1), groups != "north")
+    assert not np.isnan(
+        fitted.fit(scores, y, groups=groups).predict_interval(scores, groups=groups)
+    ).any()
+    with pytest.raises(ValueError, match="only one cluster"):
+        fitted.fit(scores, y, groups=groups, clusters=np.zeros(600))
+    with pytest.raises(ValueError, match="clusters"):
+        fitted.fit(scores, y, groups=groups, clusters=np.zeros(599))
+
+
+def test_a_warning_about_limits_names_the_groups():
+    scores, y, groups, clusters = grouped_rows()
+    y[groups == "east"] = np.arange(200) < 5
+    fitted = skcalib.GroupwiseRecalibrator(PlattScaling())
+    fitted.fit(scores, y, groups=groups)
+    with pytest.warns(UserWarning, match="In the groups 'east': .*fewer than ten"):
+        fitted.predict_interval(NEW, groups=["east", "west"] * 3)
+    fitted.set_params(recalibrator=skcalib.EnsembleTemperatureScaling())
+    with pytest.raises(ValueError, match="weights of its mixture"):
+        fitted.fit(scores, y, groups=groups).predict_interval(NEW, groups=["east"] * 6)
+    fitted.set_params(recalibrator=make_pipeline(PlattScaling()))
+    fitted.fit(scores, y, groups=groups)
+    with pytest.raises(ValueError, match="Pipeline has none"):
+        fitted.predict_interval(NEW, groups=["east"] * 6)
+
+
+@pytest.mark.slow
+def test_limits_of_groups_with_clusters_cover():
+    """In each of two groups, with curves of their own, ten samples share their score
+    and half of them their luck.
+    """
+    rng = np.random.default_rng(5)
+    slopes = {"a": 0.5, "b": 1.5}
+    held, naive = [], []
+    for _ in range(150):
+        n = 1600
+        cluster = np.arange(n) // 10
+        scores = rng.beta(2, 2, n)[cluster]
+        luck = rng.random(n)
+        luck = np.where(rng.random(n) < 0.5, luck[cluster], luck)
+        groups = np.array(["a", "b"])[cluster % 2]
+        truth = expit(np.where(groups == "a", 0.5, 1.5) * logit(scores))
+        y = luck < truth
+        model = skcalib.GroupwiseRecalibrator(PlattScaling(clip=None))
+        for results, options in ((held, {"clusters": cluster}), (naive, {})):
+            model.fit(scores, y, groups=groups, **options)
+            for group, slope in slopes.items():
+                points = np.quantile(scores, [0.05, 0.25, 0.5, 0.75, 0.95])
+                low, high = model.predict_interval(points, groups=[group] * 5).T
+                curve = expit(slope * logit(points))
+                results.append((low <= curve) & (curve <= high))
+    assert 0.86 <= np.mean(held) <= 0.97
+    assert np.mean(naive) < 0.75
+
+
+def public_recalibrators():
+    """Return the recalibrators among the public names of the package by name."""
+    found = {}
+    for name in skcalib.__all__:
+        kind = getattr(skcalib, name)
+        if isinstance(kind, type) and hasattr(kind, "predict_interval"):
+            found[name] = kind
+    return found
+
+
+# What a recalibrator is made with to have limits for two classes; None has none.
+WITH_LIMITS = {
+    "ClasswiseTemperatureScaling": None,
+    "EnsembleTemperatureScaling": None,
+    "GroupwiseRecalibrator": {"groups": None},
+    "MulticalibratedRecalibrator": {
+        "recalibrator": PlattScaling(),
+        "features": lambda X: np.zeros((len(X), 1)),
+        "max_rounds": 0,
+    },
+    "OnlineRecalibrator": None,
+    "PriorShift": None,
+    "RecalibratedClassifierCV": {
+        "estimator": LogisticRegression(),
+        "recalibrator": PlattScaling(),
+    },
+    "Recalibrator": {"recalibrator": PlattScaling()},
+    "ScalingBinning": None,
+    "StackedRecalibrator": {
+        "recalibrators": [PlattScaling()],
+        "uncalibrated_weight": 0,
+    },
+}
+
+
+@pytest.mark.parametrize("name", sorted(public_recalibrators()))
+def test_every_recalibrator_takes_clusters_for_its_limits(name):
+    """Samples that stand twice in their cluster are worth one each."""
+    kind = public_recalibrators()[name]
+    clusters = inspect.signature(kind.fit).parameters["clusters"]
+    assert clusters.kind is inspect.Parameter.KEYWORD_ONLY
+    assert clusters.default is None
+    parameters = WITH_LIMITS.get(name, {})
+    if parameters is None:
+        return
+    scores, y = rows(300)
+    X = scores
+    fit_options, options = {}, {}
+    if name == "RecalibratedClassifierCV":
+        X = logit(scores)[:, None]
+    if name == "GroupwiseRecalibrator":
+        fit_options["groups"] = np.tile(["a"], 600)
+        options["groups"] = ["a"] * 300
+    model = kind(**parameters)
+    widths = []
+    for clusters in (None, np.tile(np.arange(300), 2)):
+        fitted = model.fit(
+            np.concatenate((X, X)), np.tile(y, 2), clusters=clusters, **fit_options
+        )
+        low, high = fitted.predict_interval(X, **options).T
+        widths.append(np.mean(high - low))
+    assert widths[1] > 1.15 * widths[0]
 
 
 # --- coverage in worlds of the method's form ---

@@ -29,7 +29,9 @@ def design_parameters(recalibrator, importance, cluster):
         parameters["weight_type"] = "importance"
     # one cluster alone says nothing about how clusters differ
     are_several = cluster is not None and cluster.min() < cluster.max()
-    if are_several and has_fit_parameter(recalibrator, "clusters"):
+    takes_clusters = has_fit_parameter(recalibrator, "clusters")
+    takes_clusters &= getattr(recalibrator, "_uses_clusters", True)
+    if are_several and takes_clusters:
         parameters["clusters"] = cluster
     return parameters
 

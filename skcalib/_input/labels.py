@@ -20,6 +20,16 @@ def check_groups(groups, n_samples, *, name="groups", scores_name="y_proba"):
     return sorted_labels(groups, name)
 
 
+def check_clusters(clusters, n_samples):
+    """Return the code (n_samples,) of the cluster of each sample that is fitted to, or
+    None without clusters; none may be missing.
+    """
+    if clusters is None:
+        return None
+    _, codes = check_groups(clusters, n_samples, name="clusters", scores_name="X")
+    return codes
+
+
 def sorted_labels(y, name):
     """Return the sorted distinct labels, and the code (n,) of each label."""
     if y.dtype.kind in "iu" and len(y) and int(y.max()) - int(y.min()) < len(y):

@@ -40,6 +40,7 @@ from skcalib.export._json_whole import CHECKS, parameters_and_attributes, restor
 from skcalib.export._segments import segment_items
 from skcalib.maps import Scores, map_of
 from skcalib.maps.checks import (
+    array,
     count,
     flag,
     labels,
@@ -72,6 +73,7 @@ _OPTIONAL = {
     "feature_penalty_": within(0, np.inf, infinite=True),
     "_has_wide_logits_": flag,
     "_group_column": text,
+    "_has_one_cluster": array("b"),
     "_no_certificate": text,
     "_tuned": text,
     "_limits": LazyLimits.of_document,

@@ -16,14 +16,18 @@ from skcalib._fitting.provenance import provenance
 from skcalib._fitting.wrapped import (
     check_recalibrator,
     class_parameters,
+    design_parameters,
     fitted_clone,
     refuse_features,
 )
 from skcalib._input.groups import refuse_measurements
-from skcalib._input.labels import check_groups
+from skcalib._input.labels import check_clusters, check_groups
+from skcalib._input.scalars import check_confidence_level
 from skcalib._input.scores import check_estimator_scores, check_sample_weight
 from skcalib._input.sklearn_private import HasMethods, Interval
 from skcalib._input.warn import warn
+from skcalib._intervals.influence import cluster_codes
+from skcalib._intervals.one_probability.samples import widened_limits
 from skcalib._rows.blocks import taken
 from skcalib._rows.keys import check_ids
 from skcalib._rows.sorting import rows_by_code
@@ -206,6 +210,8 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         y: ArrayLike,
         sample_weight: ArrayLike | None = None,
         groups: ArrayLike | None = None,
+        *,
+        clusters: ArrayLike | None = None,
     ) -> Self:
         """Fit the pooled calibration map and the maps of the groups.
 
@@ -221,6 +227,10 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         groups : array-like of shape (n,), default=None
             The group of each sample, instead of the predicted class; `predict_proba`
             then also requires groups.
+        clusters : array-like of shape (n,), default=None
+            Cluster of each sample: dependent samples (from the same patient or match)
+            share a value. They are passed to the fits that take them, each with those
+            of its samples, for `predict_interval`.
 
         Returns
         -------
@@ -230,7 +240,8 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         Raises
         ------
         ValueError
-            If scores, labels or groups are inconsistent, or if a column is missing.
+            If scores, labels, groups or clusters are inconsistent, or if a column is
+            missing.
         """
         self._validate_params()
         with unchanged_if_refused(self):
@@ -243,32 +254,31 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
             scores, values = self._scores_and_values(X, groups, reset=True)
             codes = self._encoded(y, scores, classes)
             weight = check_sample_weight(sample_weight, len(scores))
+            cluster = check_clusters(clusters, len(scores))
             if values is None:
                 self.groups_ = self.classes_
                 group = decisions(scores, self.input)
             else:
                 self.groups_, group = check_groups(values, len(scores), scores_name="X")
                 refuse_measurements(self.groups_, "groups")
-            self._fit_groups(scores, codes, weight, group)
+            self._fit_groups(scores, codes, weight, group, cluster)
             self.provenance_ = provenance(self, scores, codes, weight)
         return self
 
-    def _why_no_limits(self):
-        return (
-            "the maps of small groups are merged or shrunk toward the common one; fit"
-            " one recalibrator to the samples of the group"
-        )
-
-    def _fit_groups(self, scores, codes, sample_weight, group):
+    def _fit_groups(self, scores, codes, sample_weight, group, cluster):
         """Fit the pooled map and those of the groups to scores (n, C), codes, weights
-        or None, and the index in `groups_` of each row's group, (n,) each.
+        or None, the index in `groups_` of each row's group, and the codes of clusters
+        or None, (n,) each.
         """
         y = self.classes_[codes]
         sizes = np.bincount(group, sample_weight, minlength=len(self.groups_))
         self.group_sizes_ = sizes.astype(np.float64)
         # 1. The fit to all rows, which small groups use.
         recalibrator = self._unfitted_recalibrator()
-        self.pooled_recalibrator_ = fitted_clone(recalibrator, scores, y, sample_weight)
+        rows = _PartRows(scores, y, sample_weight, cluster, slice(None))
+        if cluster is not None:
+            cluster_codes(rows.clusters)  # one cluster of all rows is refused
+        self.pooled_recalibrator_ = rows.fit(recalibrator)
         # 2. Parts: the groups of a part have one fit together. A large group is a part
         # of its own, small groups may be merged.
         residual_sums = None
@@ -281,8 +291,12 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         # 3. The fits of the parts.
         rows_of_part = {}
         for part, rows in rows_by_code(part_of_group[group]):
-            rows_of_part[part] = _PartRows(scores, y, sample_weight, rows)
+            rows_of_part[part] = _PartRows(scores, y, sample_weight, cluster, rows)
         self._fit_parts(recalibrator, part_of_group, rows_of_part)
+        if cluster is not None:
+            self._has_one_cluster = np.zeros(len(sizes), dtype=bool)
+            for part, rows in rows_of_part.items():
+                self._has_one_cluster[part_of_group == part] = rows.has_one_cluster
 
     def _fit_table(self, table):
         """Fit to a table with a column of groups, a `GroupedTable`; return self."""
@@ -325,6 +339,8 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         y: ArrayLike,
         sample_weight: ArrayLike | None = None,
         groups: ArrayLike | None = None,
+        *,
+        clusters: ArrayLike | None = None,
     ) -> np.ndarray:
         """Fit the maps and return the calibrated probabilities of the same samples.
 
@@ -338,13 +354,16 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
             Frequency weights: a sample with weight 2 counts twice.
         groups : array-like of shape (n,), default=None
             The group of each sample, instead of the predicted class.
+        clusters : array-like of shape (n,), default=None
+            Cluster of each sample, as in `fit`.
 
         Returns
         -------
         probabilities : ndarray of float64, shape (n, n_classes)
             Calibrated probabilities, with columns in the order of `classes_`.
         """
-        return self.fit(X, y, sample_weight, groups).transform(X, groups)
+        self.fit(X, y, sample_weight, groups, clusters=clusters)
+        return self.transform(X, groups)
 
     def predict_proba(
         self,
@@ -385,13 +404,24 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
                 "ids are for UniformMassBinning(randomize=True), not"
                 f" {self.pooled_recalibrator_!r}."
             )
-        scores, values = self._scores_and_values(X, groups, reset=False)
-        if values is None:
-            group = decisions(scores, self.input)
-        else:
-            group = self._known_groups(values, len(scores))
+        scores, group = self._scores_and_codes(X, groups)
         if ids is not None:
             ids = check_ids(ids, len(scores))
+        return self._predicted(scores, group, ids)
+
+    def _scores_and_codes(self, X, groups):
+        """Return the validated scores (n, C) of new samples, and the index in `groups_`
+        of each sample's group (n,), -1 for groups unseen in `fit`.
+        """
+        scores, values = self._scores_and_values(X, groups, reset=False)
+        if values is None:
+            return scores, decisions(scores, self.input)
+        return scores, self._known_groups(values, len(scores))
+
+    def _predicted(self, scores, group, ids=None):
+        """Return the probabilities (n, K) of validated scores (n, C) of samples with
+        the codes `group` (n,); `ids` are (n,) or None.
+        """
 
         def predicted(recalibrator, rows=slice(None)):
             """Return the probabilities (n_rows, K) that a recalibrator gives to some of
@@ -412,6 +442,89 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
                 share = self._own_share[code]
                 probabilities[rows] = share * by_group + (1 - share) * by_all
         return probabilities
+
+    def predict_interval(
+        self,
+        X: ArrayLike,
+        confidence_level: float = 0.9,
+        groups: ArrayLike | None = None,
+    ) -> np.ndarray:
+        """Return limits for the event frequency at each score, in the sample's group.
+
+        Parameters
+        ----------
+        X : array-like with as many columns as in `fit`
+            Scores, and the column of groups if there is one.
+        confidence_level : float, default=0.9
+            Coverage of each interval, in (0, 1).
+        groups : array-like of shape (n,), default=None
+            The group of each sample, if groups were passed to `fit`.
+
+        Returns
+        -------
+        limits : ndarray of float64, shape (n, 2) or (n, n_classes, 2)
+            Lower and upper limit of the frequency of the event, the second class; for
+            more than two classes, of each class. They contain the calibrated
+            probability.
+
+        Raises
+        ------
+        ValueError
+            If groups are missing, if scores are invalid, or if the recalibrator has no
+            limits.
+
+        Warns
+        -----
+        UserWarning
+            If the limits of some groups, which the message names, are NaN, as those of
+            a group with only one cluster; or if they hold less often than stated.
+
+        Notes
+        -----
+        The limits are those of the recalibrator that the group uses: its own, also with
+        `shrinkage`, whose pull toward the pooled fit is no knowledge of the group.
+        Those of merged groups, and of groups that use the pooled fit, are limits for
+        the frequency among all samples to which that recalibrator was fitted.
+        """
+        check_fitted(self)
+        level = check_confidence_level(confidence_level)
+        scores, group = self._scores_and_codes(X, groups)
+        probabilities = self._predicted(scores, group)
+        shape = probabilities.shape
+        if len(self.classes_) > 2:
+            shape = (*shape, 2)
+        limits = np.empty(shape)
+        groups_by_warning = {}
+        for code, rows in rows_by_code(group):
+            limits[rows], warning = self._limits_of_group(code, scores[rows], level)
+            if warning:
+                groups_by_warning.setdefault(warning, []).append(code)
+        for warning, codes in groups_by_warning.items():
+            names = self.groups_[[code for code in codes if code >= 0]].tolist()
+            if names:
+                warning = f"In the groups {_first_six(names)}: {warning}"
+            warn(warning)
+        return widened_limits(*np.moveaxis(limits, -1, 0), probabilities)
+
+    def _limits_of_group(self, code, scores, level):
+        """Return the limits of the recalibrator that a group uses, (n, 2) or (n, K, 2),
+        at scores (n, C), and what a warning says about them; the code -1 is for groups
+        unseen in `fit`.
+        """
+        recalibrator = self.pooled_recalibrator_
+        if code >= 0:
+            recalibrator = self.recalibrators_[self.groups_[code].item()]
+        reason = f"{type(recalibrator).__name__} has none"
+        if isinstance(recalibrator, BaseRecalibrator):
+            reason = recalibrator._why_no_limits()
+        if reason:
+            raise ValueError(self._no_interval(reason))
+        limits = recalibrator._limits_checked(scores, level)
+        has_one_cluster = getattr(self, "_has_one_cluster", None)
+        is_pooled = recalibrator is self.pooled_recalibrator_
+        if not is_pooled and has_one_cluster is not None and has_one_cluster[code]:
+            return np.nan, "The limits are NaN: the group has only one cluster."
+        return limits, recalibrator._limits_warning()
 
     def transform(
         self,
@@ -609,6 +722,8 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         document, are consistent with each other.
         """
         checks.check_lengths(self, len(self.groups_), "group_sizes_", "_own_share")
+        if hasattr(self, "_has_one_cluster"):
+            checks.check_lengths(self, len(self.groups_), "_has_one_cluster")
         if list(self.recalibrators_) != self.groups_.tolist():
             raise ValueError(
                 f"recalibrators_ must have the groups {self.groups_.tolist()} as keys"
@@ -748,6 +863,7 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
             self.groups_.tolist(), self.pooled_recalibrator_
         )
         self._own_share = np.zeros(len(self.groups_))
+        vars(self).pop("_has_one_cluster", None)  # of an earlier fit
         for part in np.unique(part_of_group[part_of_group >= 0]).tolist():
             members = np.flatnonzero(part_of_group == part)
             names = self.groups_[members].tolist()
@@ -775,26 +891,46 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
 
 class _PartRows(NamedTuple):
     """The rows of one part: those with the indices `index` (n_part,) of all scores
-    (n, C), labels `y` (n,) and weights (n,) or None.
+    (n, C), labels `y` (n,), weights (n,) or None and codes of clusters (n,) or None.
     """
 
     scores: np.ndarray
     y: np.ndarray
     sample_weight: np.ndarray | None
-    index: np.ndarray
+    cluster: np.ndarray | None
+    index: np.ndarray | slice
 
     @property
     def n_classes(self):
         """How many classes have rows."""
         return len(np.unique(self.y[self.index]))
 
+    @property
+    def clusters(self):
+        """Codes of the clusters of those rows that have a weight."""
+        cluster = self.cluster[self.index]
+        if self.sample_weight is None:
+            return cluster
+        return cluster[self.sample_weight[self.index] > 0]
+
+    @property
+    def has_one_cluster(self):
+        """Whether clusters were given, and these rows are of one of them."""
+        return self.cluster is not None and np.ptp(self.clusters) == 0
+
     def fit(self, recalibrator):
-        """Return a clone of a recalibrator, fitted to these rows."""
+        """Return a clone of a recalibrator, fitted to these rows; of one cluster, as if
+        they were independent.
+        """
+        cluster = None
+        if not self.has_one_cluster:
+            cluster = taken(self.cluster, self.index)
         return fitted_clone(
             recalibrator,
             self.scores[self.index],
             self.y[self.index],
             taken(self.sample_weight, self.index),
+            **design_parameters(recalibrator, importance=False, cluster=cluster),
         )
 
 

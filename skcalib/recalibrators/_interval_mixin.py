@@ -156,17 +156,24 @@ class IntervalMixin:
         reason = self._why_no_limits()
         if reason:
             raise ValueError(self._no_interval(reason))
+        warning = self._limits_warning()
+        if warning:
+            warn(warning)
+        scores, features = self._read_rows(X)
+        return self._limits_checked(scores, level, features)
+
+    def _limits_warning(self):
+        """Return what a warning says about the limits, else an empty text."""
         unknown = self._why_nan_limits()
         if unknown:
-            warn(f"The limits are NaN: {unknown}.")
-        elif has_few_events(self._limits.state):
-            warn(
+            return f"The limits are NaN: {unknown}."
+        if has_few_events(self._limits.state):
+            return (
                 "The recalibrator was fitted to fewer than ten events, or to fewer than"
                 " ten samples of the other label: the limits hold less often than"
                 " stated."
             )
-        scores, features = self._read_rows(X)
-        return self._limits_checked(scores, level, features)
+        return ""
 
     def _limits_checked(self, scores, level, features=None):
         """Return the limits (n, 2) or (n, K, 2) at scores (n, C) that were validated;

@@ -21,11 +21,13 @@ from skcalib._fitting.gains import Design, mean_gain
 from skcalib._fitting.provenance import provenance
 from skcalib._fitting.wrapped import (
     class_parameters,
+    design_parameters,
     fitted_clone,
     refuse_features,
 )
 from skcalib._input.annotations import CrossValidation
 from skcalib._input.columns import column_keys
+from skcalib._input.labels import check_clusters
 from skcalib._input.scores import (
     check_estimator_scores,
     check_sample_weight,
@@ -35,6 +37,7 @@ from skcalib._input.sklearn_private import (
     HasMethods,
     Interval,
 )
+from skcalib._intervals.influence import cluster_codes
 from skcalib._progress import Progress
 from skcalib._rows.links import log_odds, log_probability, row_softmax
 from skcalib.maps import map_of
@@ -217,7 +220,12 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns):
         self.verbose = verbose
 
     def fit(
-        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        clusters: ArrayLike | None = None,
     ) -> Self:
         """Fit the global map, choose the number of rounds, and fit the rounds.
 
@@ -229,6 +237,10 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns):
             Labels.
         sample_weight : array-like of shape (n,), default=None
             Weights.
+        clusters : array-like of shape (n,), default=None
+            Cluster of each sample: dependent samples (from the same patient or match)
+            share a value. They are passed to the fit of the global map, for
+            `predict_interval`; the rounds ignore them.
 
         Returns
         -------
@@ -238,7 +250,8 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns):
         Raises
         ------
         ValueError
-            If scores, labels or features are inconsistent, or if a column is missing.
+            If scores, labels, features or clusters are inconsistent, or if a column is
+            missing.
         """
         self._validate_params()
         with unchanged_if_refused(self):
@@ -250,11 +263,14 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns):
             scores, table = self._scores_and_table(X, reset=True)
             codes = self._encoded(y, scores, classes)
             weight = check_sample_weight(sample_weight, len(scores))
+            cluster = check_clusters(clusters, len(scores))
             self._columns = FeatureColumns()
             features = self._columns.fit_transform(table, "features")
-            scores, features, codes, weight = drop_zero_weight(
-                weight, scores, features, codes
+            scores, features, codes, cluster, weight = drop_zero_weight(
+                weight, scores, features, codes, cluster
             )
+            if cluster is not None:
+                cluster = cluster_codes(cluster)
             random = check_random_state(self.random_state)
             self._seed = random.randint(np.iinfo(np.int32).max)
             rows = _Rows(scores, features, codes, weight)
@@ -266,7 +282,7 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns):
                 # The standard error is NaN if the weights amount to too few rows.
                 lower_limits = np.nan_to_num(lower_limits, nan=-np.inf)
                 self.n_rounds_ = int(np.argmax(np.append(0.0, lower_limits)))
-                self._fit_rounds(rows)
+                self._fit_rounds(rows, cluster)
             forbid_certificates(
                 self, "rounds of corrections were made, or judged, on the same rows."
             )
@@ -380,11 +396,12 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns):
             return []
         return column_keys(self.features, name="features")
 
-    def _fit_rounds(self, rows):
+    def _fit_rounds(self, rows, cluster):
         """Fit the global recalibrator, `recalibrator_`, then `n_rounds_` rounds of
-        trees, `_rounds`, to what it leaves.
+        trees, `_rounds`, to what it leaves. The codes of the rows' clusters (n,), or
+        None, are for the limits of the global recalibrator.
         """
-        self.recalibrator_ = self._fit_global(rows)
+        self.recalibrator_ = self._fit_global(rows, cluster)
         self._rounds = []
         logits = self._logits(self.recalibrator_, rows.scores)
         for _ in range(self.n_rounds_):
@@ -392,12 +409,18 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns):
             self._rounds.append(models)
             logits = self._after_round(models, rows.features, logits)
 
-    def _fit_global(self, rows):
-        """Return the global recalibrator fitted to a `_Rows`."""
+    def _fit_global(self, rows, cluster=None):
+        """Return the global recalibrator fitted to a `_Rows` with the codes of their
+        clusters (n,) or None.
+        """
         recalibrator = self._resolved("recalibrator")
         recalibrator.set_params(**class_parameters(recalibrator, self.classes_))
         return fitted_clone(
-            recalibrator, rows.scores, self.classes_[rows.codes], rows.weight
+            recalibrator,
+            rows.scores,
+            self.classes_[rows.codes],
+            rows.weight,
+            **design_parameters(recalibrator, importance=False, cluster=cluster),
         )
 
     def _logits(self, recalibrator, scores):

@@ -177,6 +177,8 @@ class OnlineRecalibrator(ProbabilityTransformer):
         "_forgetting": lambda self: ForgettingNewton(self.half_life, self._faded),
     }
 
+    _uses_clusters = False
+
     # What users read after a fit.
     classes_: np.ndarray
     members_: tuple
@@ -200,7 +202,12 @@ class OnlineRecalibrator(ProbabilityTransformer):
         return "the map keeps learning: its set of samples is not fixed"
 
     def fit(
-        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        clusters: None = None,
     ) -> Self:
         """Reset the recalibrator and learn from a first batch.
 
@@ -213,12 +220,26 @@ class OnlineRecalibrator(ProbabilityTransformer):
         sample_weight : array-like of shape (n,), default=None
             Weights, by which the losses of the samples are multiplied. Samples with
             weight 0 are ignored.
+        clusters : None
+            Must be None, because there is no `predict_interval`, for which other
+            recalibrators take clusters.
 
         Returns
         -------
         self : OnlineRecalibrator
             The fitted recalibrator.
+
+        Raises
+        ------
+        ValueError
+            If clusters are given, or if scores and labels are inconsistent.
         """
+        if clusters is not None:
+            raise ValueError(
+                "OnlineRecalibrator does not support clusters: they matter to"
+                " predict_interval alone, which is not available, because"
+                f" {self._why_no_limits()}."
+            )
         return self._learn(X, y, None, sample_weight, reset=True)
 
     def partial_fit(

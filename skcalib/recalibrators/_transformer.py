@@ -59,6 +59,9 @@ class ProbabilityTransformer(
     _part_attributes: dict = {}
     _derived: dict = {}
 
+    # Whether `fit` accepts clusters, which every `fit` has as a parameter.
+    _uses_clusters = True
+
     classes_: np.ndarray
     n_features_in_: int
     feature_names_in_: np.ndarray

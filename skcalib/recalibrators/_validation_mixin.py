@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from skcalib._input.labels import check_groups
+from skcalib._input.labels import check_clusters
 from skcalib._input.scores import (
     check_estimator_scores,
     check_sample_weight,
@@ -68,9 +68,7 @@ class ValidationMixin:
         features.
         """
         if clusters is not None:
-            _, clusters = check_groups(
-                clusters, len(y), name="clusters", scores_name="X"
-            )
+            clusters = check_clusters(clusters, len(y))
         if fits_tensors(self):
             # a loss of the user's gets the labels as they were given
             self._has_label_tensor = dispatched_namespace(y)[0] is not None
