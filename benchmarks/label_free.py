@@ -65,7 +65,7 @@ def figures(scores, labels):
         "brier_score": np.mean((scores - labels) ** 2),
         "precision": labels[predicted].mean() if predicted.any() else np.nan,
         "recall": predicted[labels].mean() if labels.any() else np.nan,
-        "false_positive_rate": np.mean(predicted[~labels]),
+        "false_positive_rate": np.nan if labels.all() else predicted[~labels].mean(),
     }
 
 
