@@ -27,6 +27,7 @@ from skcalib import (
     QuadraticScaling,
     RecalibratedClassifierCV,
     Recalibrator,
+    ScalingBinning,
     SplineCalibration,
     StackedRecalibrator,
     TemperatureScaling,
@@ -52,6 +53,7 @@ TWO_CLASSES = [
     SplineCalibration(),
     HistogramBinning(),
     UniformMassBinning(8),
+    ScalingBinning(),
     IsotonicCalibration(),
     IsotonicCalibration(centered=True),
     VennAbers(),
@@ -374,6 +376,30 @@ def test_bins_have_the_binomial_limits_of_wilson():
         for q in (low, high):
             assert abs(p - q) == pytest.approx(z * np.sqrt(q * (1 - q) / n))
         assert low <= p <= high
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_bins_of_a_smooth_map_have_the_limits_of_their_events(weighted):
+    """The value of a bin is the mean of a map, which its limits contain."""
+    scores, y = rows(200)
+    weight = np.random.default_rng(0).integers(1, 3, 200) if weighted else None
+    fitted = ScalingBinning(binning=5).fit(scores, y, weight)
+    found = fitted.predict_interval(NEW)
+    value_of_sample = fitted.predict_proba(scores)[:, 1]
+    z = norm.ppf(0.95)
+    for value, limits in zip(fitted.predict_proba(NEW)[:, 1], found, strict=True):
+        own = np.flatnonzero(value_of_sample == value)
+        w = np.ones(len(own)) if weight is None else weight[own]
+        n = w.sum() ** 2 / np.sum(w**2)
+        p = w @ y[own] / w.sum()
+        centre = (p + z**2 / (2 * n)) / (1 + z**2 / n)
+        half = z / (1 + z**2 / n) * np.sqrt(p * (1 - p) / n + z**2 / (4 * n**2))
+        low, high = min(centre - half, value), max(centre + half, value)
+        assert limits == pytest.approx([low, high])
+    with pytest.raises(ValueError, match="sample_split"):
+        ScalingBinning(sample_split=(0.3, 0.3, 0.4)).fit(scores, y).predict_interval(
+            NEW
+        )
 
 
 def test_uniform_masses_have_the_limits_of_the_bin_that_predicts():
@@ -1045,7 +1071,6 @@ WITH_LIMITS = {
         "recalibrator": PlattScaling(),
     },
     "Recalibrator": {"recalibrator": PlattScaling()},
-    "ScalingBinning": None,
     "StackedRecalibrator": {
         "recalibrators": [PlattScaling()],
         "uncalibrated_weight": 0,

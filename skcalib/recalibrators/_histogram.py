@@ -83,6 +83,14 @@ class BinnedRecalibrator(ParameterHints, BinaryRecalibrator):
     def _limits_position(self, scores):
         return assign_bins(scores, self.bin_edges_)
 
+    def _why_no_limits(self):
+        if getattr(self, "sample_split", None) is not None:
+            return (
+                "with sample_split the edges vary, too; without it, the limits are"
+                " those of the event frequency in each bin"
+            )
+        return super()._why_no_limits()
+
     def _check_attributes(self):
         """Raise a ValueError unless the fitted attributes, which were read from a JSON
         document, are consistent with each other.
@@ -321,14 +329,6 @@ class HistogramBinning(CertifiedMixin, BinnedRecalibrator):
         if self.sample_split is None:
             return bins(self._limits_position, self.bin_counts_, self.bin_positives_)
         return None
-
-    def _why_no_limits(self):
-        if self.sample_split is not None:
-            return (
-                "with sample_split the edges vary, too; without it, the limits are"
-                " those of the event frequency in each bin"
-            )
-        return super()._why_no_limits()
 
     def _set_bins(self, statistics, *, weighted, on_log_odds=False):
         """Set the bins and their values, smoothed event frequencies, from

@@ -19,6 +19,7 @@ from skcalib._input.classes import encode_labels
 from skcalib._input.labels import check_label_vector
 from skcalib._input.scalars import check_number
 from skcalib._input.sklearn_private import HasMethods
+from skcalib._intervals.one_probability.bins import bins
 from skcalib._verdicts import level_words, rounded, rounded_outwards
 from skcalib.binning import BaseBinning, UniqueScores
 from skcalib.maps.checks import BINS, fitted
@@ -332,6 +333,13 @@ class ScalingBinning(BinnedRecalibrator):
         self.bin_values_ = statistics.mean_score
         self.bin_counts_ = statistics.count
         self.n_bins_ = statistics.n_bins
+        if self.sample_split is None:
+            events = statistics.weighted_label
+            return bins(self._limits_position, self.bin_counts_, events)
+        return None
+
+    def _limits_position(self, scores):
+        return super()._limits_position(self._scaled(scores))
 
     def _map(self, score):
         """Return the node of the event's probability from that of the score."""
