@@ -452,6 +452,23 @@ def test_what_breaks_the_assumption_breaks_the_interval():
     assert early["event_frequency"][0] < 0.2
 
 
+def test_figures_that_labels_of_one_kind_leave_undefined_are_nan():
+    scores = np.array([0.2, 0.9])
+    found = figures(scores, np.array([True, True]))
+    assert np.isnan(found.pop("false_positive_rate"))
+    assert found == pytest.approx(
+        {
+            "accuracy": 0.5,
+            "event_frequency": 1.0,
+            "log_loss": -math.log(0.2 * 0.9) / 2,
+            "brier_score": (0.8**2 + 0.1**2) / 2,
+            "precision": 1.0,
+            "recall": 0.5,
+        }
+    )
+    assert np.isnan(figures(scores, np.array([False, False]))["recall"])
+
+
 # --- Samples labelled at random: a straight line in place of the bins -----------------
 
 
