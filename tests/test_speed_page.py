@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import skcalib
-from benchmarks.speed import costs, growth, growth_jobs
+from benchmarks.speed import beside, costs, growth, growth_jobs
 from benchmarks.speed.jobs import JOBS, Target, without_checks
 from benchmarks.speed.page import FAMILIES, conditions, with_tables
 from benchmarks.speed.run import Measured, combined, missed, verdict
@@ -262,3 +262,35 @@ def test_costs_are_one_table_of_twenty_rows():
     assert "old" not in written
     assert all(line in written for line in lines)
     assert costs.with_table(written, lines) == written
+
+
+def test_a_cliff_is_shown_beside_its_targets(monkeypatch):
+    cliffs = {"job": beside.Cliff("9 s", 2.0, {"plain": 4})}
+    monkeypatch.setattr(beside, "CLIFFS", cliffs)
+    # 2 s are not more than 2 s; they are 4 times .5 s, and 5 times .4 s.
+    line = beside.line("job", 2.0, {"plain": 0.5, "other": 1.0})
+    assert line.split(" ms", 1)[1] == (
+        " (before: 9 s); at most 2000 ms: met; 4.00 of plain (at most 4: met); 2.00 of"
+        " other"
+    )
+    line = beside.line("job", 2.1, {"plain": 0.4})
+    assert "at most 2000 ms: MISSED" in line
+    assert "5.25 of plain (at most 4: MISSED)" in line
+    assert beside.line("new", 0.001, {}).endswith("1.00 ms")
+
+
+def test_cliffs_that_no_job_measures_are_named(monkeypatch, capsys):
+    jobs = {"plain": lambda: [("one", 1.0, {}), ("two", 2.0, {"one": 1.0})]}
+    monkeypatch.setattr(beside, "JOBS", jobs)
+    monkeypatch.setattr(beside, "CLIFFS", {"two": beside.Cliff("")})
+    beside.main([])
+    assert "not measured" not in capsys.readouterr().out
+    monkeypatch.setattr(beside, "CLIFFS", {"three": beside.Cliff("")})
+    beside.main([])
+    assert capsys.readouterr().out.splitlines()[-1] == "not measured: three"
+
+
+def test_single_labels_are_a_cliff():
+    [(what, taken, neighbours)] = beside.JOBS["single_labels"]()
+    assert what in beside.CLIFFS
+    assert taken > neighbours["in a batch"] > 0

@@ -1,5 +1,6 @@
 """What costs more than what stands beside it: ``python -m benchmarks.speed.beside``
 prints the processor time of jobs in one thread, and their ratios to their neighbours.
+A job that once was a cliff has its cost of then and its target beside them.
 
 Each number is the smallest of several runs, job and neighbours in one process. Of two
 versions run both, one after the other: the ratios can be compared, the times of a busy
@@ -7,11 +8,15 @@ machine cannot.
 """
 
 import io
+import resource
 import subprocess
 import sys
 import time
 import warnings
 from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
 
 import numpy as np
 from sklearn.calibration import CalibratedClassifierCV, CalibrationDisplay
@@ -21,6 +26,7 @@ from sklearn.linear_model import LogisticRegression
 
 from benchmarks.speed import floors, problems
 from benchmarks.speed.costs import COSTS
+from benchmarks.speed.growth import GROWTH, seconds_of
 from skcalib import (
     IsotonicCalibration,
     OnlineRecalibrator,
@@ -31,9 +37,87 @@ from skcalib import (
 from skcalib.displays import ReliabilityDisplay
 from skcalib.export import to_sql, to_sql_table
 
-__all__ = ["JOBS"]
+__all__ = ["CLIFFS", "JOBS", "Cliff", "line"]
 
 _SECONDS = 0.5  # each job is repeated for this long, and three times at least
+
+
+class Cliff(NamedTuple):
+    """A job that cost far more than what stands beside it.
+
+    Parameters
+    ----------
+    before : str
+        What it cost then.
+    most_seconds : float, default=None
+        The target for its processor time.
+    most_times : dict, default={}
+        The targets for its ratios, by neighbour.
+    """
+
+    before: str
+    most_seconds: float | None = None
+    most_times: dict = {}  # noqa: RUF012
+
+
+_GROUPS = "200,000 samples in 1,000 groups"
+CLIFFS = {
+    "the same with few clusters, 20,000 samples in 100 clusters": Cliff("10.5 s"),
+    "the same with clusters, 1,000,000 samples in 10,000 clusters": Cliff(
+        "no end in 45 s with 200,000", 3.0
+    ),
+    "its interval, 2,000 samples, 1,000 classes": Cliff(
+        "10.9 s", most_times={"marginal calibration_error": 4}
+    ),
+    "kernel_calibration_error, 2,000 samples, 1,000 classes": Cliff("5.3 s"),
+    f"calibration_by_group, {_GROUPS}": Cliff("5.9 s"),
+    "calibration_by_group, 100,000 groups": Cliff("", 10.0),
+    **{
+        f"forecasts, {model}, 10,000 rows": Cliff(
+            before,
+            most_times={"scikit-learn": 1.3, "scikit-learn, ensemble=False": 3},
+        )
+        for model, before in (
+            ("logistic regression", "40 ms"),
+            ("boosted trees", ""),
+            ("forest", ""),
+        )
+    },
+    **{
+        f"forecasts, {model}, 1 rows": Cliff(before, most_times={"scikit-learn": 1})
+        for model, before in (
+            ("logistic regression", ""),
+            ("boosted trees", "18 ms"),
+            ("forest", ""),
+        )
+    },
+    "reliability diagram": Cliff(
+        "330 ms", most_times={"scikit-learn and a histogram": 1.5}
+    ),
+    "reliability diagram, saved": Cliff("920 ms", most_times={"Matplotlib alone": 1.3}),
+    "import skcalib": Cliff(
+        "1.15 to 1.29 of sklearn.calibration", most_times={"sklearn.calibration": 1.1}
+    ),
+    "IsotonicCalibration as an expression": Cliff("200 ms"),
+    "VennAbers as an expression": Cliff(
+        "2,100 ms", most_times={"IsotonicCalibration": 3}
+    ),
+    **{
+        f"{name}, {n} samples": Cliff(before, most_times={"its floor": 4})
+        for name, n, before in (
+            ("expected_calibration_error", "1,000", ""),
+            ("calibration_error", "1,000", ""),
+            ("calibration_test", "1,000", ""),
+            ("expected_calibration_error", "10,000", ""),
+            ("calibration_error", "10,000", "0.87 ms"),
+            ("calibration_test", "10,000", ""),
+        )
+    },
+    "200 labels one by one": Cliff("138 ms", 0.02),
+    "demo": Cliff("23 to 44 s", 10.0),
+    "report of 3,000 rows": Cliff("8 s"),
+    "report of 10,000 rows": Cliff("15 s", 6.0),
+}
 
 
 def seconds(run):
@@ -197,12 +281,19 @@ def inference():
     for job, beside in (
         ("calibration_error_interval", "calibration_error"),
         ("the same with clusters", "calibration_error_interval"),
+        ("the same with few clusters", "calibration_error"),
         ("its interval", "marginal calibration_error"),
         ("kernel_calibration_error", "marginal calibration_error"),
         ("calibration_by_group", "groupwise_calibration_error"),
     ):
         times = in_turns({name: COSTS[name].make() for name in (job, beside)})
         yield f"{job}, {COSTS[job].data}", times[job], {beside: times[beside]}
+    # Single runs: each takes many seconds.
+    times = {}
+    for name in ("calibration_by_group", "groupwise_calibration_error"):
+        times[name] = seconds_of(GROWTH[f"{name}, groups"].make(100_000))
+    taken = times.pop("calibration_by_group")
+    yield "calibration_by_group, 100,000 groups", taken, times
 
 
 def imports():
@@ -288,6 +379,31 @@ def single_labels():
     yield "200 labels one by one", seconds(by_row), {"in a batch": batch}
 
 
+def commands():
+    """Yield the commands of a terminal, the start of the interpreter included."""
+
+    def once(arguments):
+        began = resource.getrusage(resource.RUSAGE_CHILDREN)
+        command = [sys.executable, *arguments]
+        subprocess.run(command, check=True, capture_output=True)
+        ended = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return ended.ru_utime - began.ru_utime + ended.ru_stime - began.ru_stime
+
+    def of(*arguments):
+        return min(once(arguments) for _ in range(2))  # the first may compile
+
+    yield "demo", of("-m", "skcalib", "demo"), {}
+    with TemporaryDirectory() as folder:
+        for n in (3_000, 10_000):
+            problem = problems.binary(n)
+            file = Path(folder, f"{n}.csv")
+            columns = np.column_stack([problem.labels, problem.scores])
+            np.savetxt(file, columns, delimiter=",", header="y,p", comments="")
+            page = ("--label", "y", "--score", "p", "-o", f"{file}.html")
+            taken = of("-m", "skcalib", "report", str(file), *page)
+            yield f"report of {n:,} rows", taken, {}
+
+
 JOBS = {
     job.__name__: job
     for job in (
@@ -298,19 +414,42 @@ JOBS = {
         step_maps,
         small_samples,
         single_labels,
+        commands,
     )
 }
+
+
+def line(what, taken, beside):
+    """Return the line of a job: its processor time in seconds, `taken`, its ratios to
+    that of each neighbour in `beside`, and, of a cliff, what it was and its targets.
+    """
+    cliff = CLIFFS.get(what, Cliff(""))
+    shown = f"{what:<46} {1000 * taken:9.2f} ms"
+    if cliff.before:
+        shown += f" (before: {cliff.before})"
+    if cliff.most_seconds is not None:
+        verdict = "met" if taken <= cliff.most_seconds else "MISSED"
+        shown += f"; at most {1000 * cliff.most_seconds:g} ms: {verdict}"
+    for neighbour, of_neighbour in beside.items():
+        times = taken / of_neighbour
+        shown += f"; {times:.2f} of {neighbour}"
+        if neighbour in cliff.most_times:
+            most = cliff.most_times[neighbour]
+            verdict = "met" if times <= most else "MISSED"
+            shown += f" (at most {most:g}: {verdict})"
+    return shown
 
 
 def main(names):
     """Run some of the jobs, all if none is named, and print a line for each."""
     warnings.simplefilter("ignore")
+    not_measured = set() if names else set(CLIFFS)
     for name in names or JOBS:
-        for what, taken, beside in JOBS[name]():
-            line = f"{what:<46} {1000 * taken:9.2f} ms"
-            for neighbour, of_neighbour in beside.items():
-                line += f"; {taken / of_neighbour:.2f} of {neighbour}"
-            print(line, flush=True)
+        for job in JOBS[name]():
+            print(line(*job), flush=True)
+            not_measured.discard(job[0])
+    if not_measured:
+        print("not measured:", ", ".join(sorted(not_measured)))
 
 
 if __name__ == "__main__":

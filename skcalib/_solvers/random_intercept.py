@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.interpolate import BPoly, PPoly
 from scipy.optimize import brentq, minimize
-from scipy.special import expit, log_expit, logsumexp, ndtr, stdtrit
+from scipy.special import expit, logsumexp, ndtr, stdtrit
 
 # Shifts are tabulated this far on both sides of the common one, and further by the
 # range of the log-odds.
@@ -136,16 +136,24 @@ class _Likelihood:
         derivatives = np.empty((len(self._grid), 3, self.n_clusters))
         events = weight * labels
         non_events = weight - events
+        events_of_cluster = np.bincount(cluster, events)
+        # With z the odds against an event, log p is -log(1 + z), log(1 - p) is that
+        # minus the log-odds, and p (1 - p) is z p^2. So a shift takes one logarithm of
+        # each sample.
+        of_offsets = np.bincount(cluster, non_events * offsets)
+        of_shift = np.bincount(cluster, non_events)
+        odds_against = np.exp(-offsets)
         for position, shift in enumerate(self._grid):
-            log_odds = offsets + shift
-            probability = expit(log_odds)
-            of_samples = (
-                events * log_expit(log_odds) + non_events * log_expit(-log_odds),
-                events - weight * probability,
-                -weight * probability * (1 - probability),
+            z = odds_against * np.exp(-shift)
+            probability = 1 / (1 + z)
+            expected = weight * probability
+            log_loss = np.bincount(cluster, weight * np.log(1 + z))
+            log_loss += of_offsets + shift * of_shift
+            derivatives[position] = (
+                -log_loss,
+                events_of_cluster - np.bincount(cluster, expected),
+                -np.bincount(cluster, z * probability * expected),
             )
-            for order, values in enumerate(of_samples):
-                derivatives[position, order] = np.bincount(cluster, values)
         # 2. The interpolating polynomials: (degree 5 to 0, interval, cluster).
         table = BPoly.from_derivatives(self._grid, list(derivatives))
         coefficients = PPoly.from_bernstein_basis(table).c
