@@ -110,7 +110,7 @@ class ClusterCellDraws:
         # The mean of each cell, given the drawn z, is a sum over their intervals.
         width = 2 * _FARTHEST / _INTERVALS
         middles = -_FARTHEST + width * (np.arange(_INTERVALS) + 0.5)
-        by_interval = self._given_z(threshold, middles, width).T.astype(np.float32)
+        by_interval = self._given_z(threshold, middles, width).astype(np.float32)
         variance, root = self._noise_given_z(threshold)
         # The expected events of the clusters whose z are not drawn.
         others = self._weight - self._drawn.sum(axis=0, dtype=np.float64)
@@ -125,7 +125,8 @@ class ClusterCellDraws:
                 weights, normal = self._block(k)
             else:
                 weights, normal = self._stored_blocks[k]
-            events = np.einsum("dia,ia->da", weights, by_interval)
+            # A product for each grade, which takes half as long as one `einsum`.
+            events = np.matmul(weights, by_interval[:, :, None])[:, :, 0].T
             mean = (self._by_cell(events) + other_events) / self._cell_weight
             # A frequency of 0 or 1 is that of all draws, but for rounding.
             mean = np.where(spread > 0, mean.clip(0, 1), frequency)
@@ -169,7 +170,7 @@ class ClusterCellDraws:
 
     def _block(self, k):
         """Return the k-th block: the weight of each grade by the interval of its
-        clusters' z, float32 (draws, 64, n_grades), and a normal deviate of each cell,
+        clusters' z, float32 (n_grades, draws, 64), and a normal deviate of each cell,
         (draws, m).
         """
         rng = np.random.default_rng([self._seed, k])
@@ -187,7 +188,8 @@ class ClusterCellDraws:
             ),
             (n_draws * _INTERVALS, n_clusters),
         )
-        weights = (of_interval @ self._drawn).reshape(n_draws, _INTERVALS, -1)
+        weights = np.ascontiguousarray((of_interval @ self._drawn).T)
+        weights = weights.reshape(-1, n_draws, _INTERVALS)
         return weights, rng.standard_normal((n_draws, len(self._cell_weight)))
 
     def _by_cell(self, values):
