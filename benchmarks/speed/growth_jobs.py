@@ -406,4 +406,22 @@ REASONS = {
         "the limits of two errors are drawn, at a cost that hardly grows with n"
     ),
     "advise, n": "several recalibrators are fitted and compared on folds",
+    "decision_calibration_error, n": "an isotonic regression of all sorted scores",
+    "log_loss_decomposition, n": (
+        "an isotonic regression of all sorted scores, and their logarithms"
+    ),
+    "validity_curve, n": "each distinct score has a bin of its own",
+    "calibration_slope_intercept, n": (
+        "two logistic regressions, whose Newton steps pass over all samples"
+    ),
+    "calibration_error_interval, clusters": (
+        "dependent labels are drawn for each hypothesis that a limit is sought among"
+    ),
+    "calibration_by_cluster, clusters": (
+        "the likelihood of a random intercept is tabulated at some 200 shifts of all"
+        " samples, and each cluster has its own regression"
+    ),
+    "kernel error, K": "every pair of samples is compared",
+    "DirichletCalibration, K": "K x K coefficients are fitted, and not one",
+    "MatrixScaling, K": "K x K coefficients are fitted, and not one",
 }

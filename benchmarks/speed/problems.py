@@ -57,7 +57,8 @@ def many_classes(n, n_classes):
         cumulative = np.cumsum(_softmax(logits[rows] / 1.5), axis=1, dtype=np.float64)
         cut = rng.random((len(cumulative), 1)) * cumulative[:, -1:]
         labels[rows] = np.minimum((cumulative < cut).sum(axis=1), n_classes - 1)
-    labels[:n_classes] = np.arange(n_classes)  # a row of each class
+    n_present = min(n, n_classes)
+    labels[:n_present] = np.arange(n_present)  # a row of each class
     return Problem(scores, labels, logits)
 
 
