@@ -585,7 +585,7 @@ ROOMS_OF_UNCERTAINTY = ("_intervals", "_solvers", "guarantees")
 # By (file, function): why it is no standard error of a mean over samples.
 OTHER_ROOTS = {
     ("_errors/binned", "absolute_moment"): "moment of a normal distribution",
-    ("_errors/kernel", "features"): "scale of random features",
+    ("_errors/kernel", "inverse_root"): "scale of random features",
     ("_fitting/gains", "variance_of_fits"): "jackknife over refits, an added term",
     ("_inference/closed_form", "spiegelhalter"): "null variance of calibrated scores",
     ("_inference/closed_form", "_cumulative"): "null variance of calibrated scores",

@@ -35,7 +35,8 @@ METHODS = {
 }
 # of probabilities, by the floating type in which a device computes
 LIMITS = {"float64": 1e-8, "float32": 2e-5}
-LIBRARIES = ["device1", "no_float64", "torch"]
+SINGLE = ("no_float64", "jax")  # with no other floating type
+LIBRARIES = ["device1", "no_float64", "torch", "jax"]
 
 
 @pytest.fixture(autouse=True)
@@ -56,6 +57,8 @@ def tensor(library, array):
         return None
     if library == "torch":
         return pytest.importorskip("torch").as_tensor(array)
+    if library == "jax":  # float64 becomes float32, unless JAX is told otherwise
+        return pytest.importorskip("jax.numpy").asarray(array)
     if library == "no_float64":
         xp = pytest.importorskip("array_api_strict")
         if library not in map(str, _device_names(xp)):
@@ -94,6 +97,8 @@ FITS = [
     ("device1", 4, True, True),
     ("no_float64", 4, True, True),
     ("torch", 4, True, True),
+    ("jax", 4, True, True),
+    ("jax", 2, False, True),
     ("device1", 4, False, False),
     ("device1", 2, False, True),
     pytest.param("no_float64", 4, False, False, marks=pytest.mark.slow),
@@ -114,7 +119,7 @@ def test_a_fit_is_that_of_numpy(library, method, n_classes, masked, weighted):
     found = new.fit(
         tensor(library, logits), tensor(library, labels), tensor(library, weight)
     )
-    limit = LIMITS["float32" if library == "no_float64" else "float64"]
+    limit = LIMITS["float32" if library in SINGLE else "float64"]
     np.testing.assert_allclose(
         found.predict_proba(logits), expected.predict_proba(logits), atol=limit
     )
@@ -140,7 +145,7 @@ def test_folds_of_many_classes_are_those_of_numpy(library, method):
     expected = METHODS[method](input="logit").fit(logits, labels)
     found = METHODS[method](input="logit").fit(tensor(library, logits), labels)
     assert found.alpha_ == expected.alpha_
-    limit = LIMITS["float32" if library == "no_float64" else "float64"]
+    limit = LIMITS["float32" if library in SINGLE else "float64"]
     np.testing.assert_allclose(
         found.predict_proba(logits), expected.predict_proba(logits), atol=limit
     )
@@ -156,7 +161,7 @@ def test_probabilities_fit_where_they_are(library, n_columns, method):
         scores = scores[:, 1]
     expected = METHODS[method]().fit(scores, labels)
     found = METHODS[method]().fit(tensor(library, scores), labels)
-    limit = LIMITS["float32" if library == "no_float64" else "float64"]
+    limit = LIMITS["float32" if library in SINGLE else "float64"]
     np.testing.assert_allclose(
         found.predict_proba(scores), expected.predict_proba(scores), atol=limit
     )

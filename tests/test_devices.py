@@ -16,12 +16,22 @@ from sklearn import config_context
 from sklearn.base import clone
 
 import skcalib
+from skcalib._cells import device_columns
+from skcalib._cells.reductions import binary_tasks
 from skcalib._inference import label_dependence
 from skcalib._input import tensors
-from skcalib.binning import EqualMass, EqualWidth, MonotonicSweep
+from skcalib._input.scored_labels import check_scored_labels
+from skcalib._rows.sorting import DistinctScores
+from skcalib.binning import (
+    EqualMass,
+    EqualWidth,
+    MonotonicSweep,
+    PoolAdjacentViolators,
+)
 from skcalib.evaluation import compare, recalibration_gain
 from skcalib.metrics import (
     BinStatistics,
+    _tests,
     brier_decomposition,
     calibration_error,
     calibration_error_interval,
@@ -29,8 +39,11 @@ from skcalib.metrics import (
     calibration_test,
     groupwise_calibration_error,
     kernel_calibration_error,
+    kolmogorov_smirnov_calibration_error,
+    kuiper_calibration_error,
     reliability_curve,
     smooth_calibration_error,
+    sweep_calibration_error,
 )
 from skcalib.monitoring import CalibrationMonitor, calibration_change
 
@@ -165,9 +178,107 @@ def test_the_counter_counts():
         np.from_dlpack(on_device(np.zeros(3)))
 
 
+OF_CLASSES = {
+    "sweep": sweep_calibration_error,
+    "sweep of equal width": partial(
+        calibration_error, binning=MonotonicSweep(EqualWidth())
+    ),
+    "kuiper": kuiper_calibration_error,
+    "kolmogorov_smirnov": kolmogorov_smirnov_calibration_error,
+}
+
+
+@pytest.mark.parametrize("name", OF_CLASSES)
+@pytest.mark.parametrize("kind", ["marginal", "pooled", "several labels"])
+@pytest.mark.parametrize("ties", [False, True])
+def test_scores_of_many_classes_are_sorted_where_they_are(name, kind, ties):
+    """With 12 classes, the scores of each would be 96 n bytes."""
+    y, proba, _ = _data(2000, k=12, dtype="float32" if ties else "float64")
+    rng = np.random.default_rng(0)
+    options = {"multiclass": "marginal" if kind == "several labels" else kind}
+    if kind == "several labels":
+        proba = rng.random(proba.shape).astype(proba.dtype)
+        y = rng.random(proba.shape) < proba**1.3
+    if ties:
+        proba = np.round(proba, 2)
+        if kind != "several labels":
+            proba[:, 0] += 1 - proba.sum(axis=1)
+            proba = np.clip(proba, 0, 1)
+            proba /= proba.sum(axis=1, keepdims=True)
+        options["sample_weight"] = rng.integers(0, 4, len(y)) / 2
+    expected = OF_CLASSES[name](y, proba, **options)
+    with counted_copies() as copies:
+        found = OF_CLASSES[name](on_device(y), on_device(proba), **options)
+    assert found == pytest.approx(expected, rel=1e-6)
+    assert max(copies, default=0) <= 8 * len(y)
+    assert sum(copies) <= 32 * len(y)
+
+
+@pytest.mark.parametrize(("device", "dtype"), DEVICES)
+def test_labels_of_the_kernel_test_are_drawn_on_the_device(device, dtype, monkeypatch):
+    """With 12 classes, their probabilities would be 96 n bytes."""
+    y, proba, _ = _data(1000, k=12, dtype=dtype)
+    drawn = []
+
+    def recorded(statistics):
+        drawn.append(statistics)
+        return share_reached(statistics)
+
+    share_reached = _tests._share_reached
+    monkeypatch.setattr(_tests, "_share_reached", recorded)
+    options = {"metric": kernel_calibration_error, "n_resamples": 9}
+    expected = calibration_test(y, proba, random_state=0, **options)
+    with counted_copies() as copies:
+        found = calibration_test(y, on_device(proba, device), random_state=0, **options)
+    assert found.statistic == pytest.approx(expected.statistic, rel=1e-5)
+    largest = np.abs(drawn[0]).max()  # of sums in single precision
+    np.testing.assert_allclose(drawn[1], drawn[0], rtol=1e-5, atol=1e-5 * largest)
+    copies.refuse_more_than(len(y), free=8 * 512)  # a column of the landmarks
+
+
+@pytest.mark.parametrize("base", [EqualMass(), EqualWidth()])
+@pytest.mark.parametrize("is_weighted", [False, True])
+def test_a_sweep_on_a_device_has_the_edges_of_numpy(base, is_weighted):
+    """To the last bit, for the bins of few samples, ties and separable labels."""
+    xp = pytest.importorskip("array_api_strict")
+    rng = np.random.default_rng(0)
+    for n in (1, 2, 5, 40, 400):
+        scores = np.round(rng.random(n), rng.integers(1, 5))
+        for y in (rng.random(n) < scores, scores > 0.5):
+            weight = rng.integers(1, 4, n) / 4 if is_weighted else None
+            table = DistinctScores.from_rows(scores, y, weight)
+            tensors = [
+                xp.asarray(array, device=xp.Device("device1")) for array in table[:3]
+            ]
+            on_device = DistinctScores(*tensors, xp)
+            strategy = MonotonicSweep(base)
+            np.testing.assert_array_equal(
+                strategy._edges_of_table(on_device), strategy._edges_of_table(table)
+            )
+
+
+@pytest.mark.parametrize("is_weighted", [False, True])
+def test_cells_are_condensed_on_the_device(is_weighted, monkeypatch):
+    monkeypatch.setattr(device_columns, "_FEWEST_CONDENSED", 0)
+    y, proba, _ = _data(k=3)
+    weight = np.arange(600) % 4 / 2 if is_weighted else None
+    cells = []
+    for scores in (proba, on_device(proba)):
+        with counted_copies() as copies:
+            data = check_scored_labels(y, scores, sample_weight=weight)
+            task = list(binary_tasks(data, "marginal"))[1]
+            cells.append(task.cells(40))
+    copies.refuse_more_than(len(y), free=8 * 41)
+    expected, found = cells
+    np.testing.assert_array_equal(found.edges, expected.edges)
+    np.testing.assert_array_equal(found.weight, expected.weight)
+    np.testing.assert_array_equal(found.weighted_label, expected.weighted_label)
+    np.testing.assert_allclose(found.mean_score, expected.mean_score, rtol=1e-12)
+
+
 def test_classes_of_an_unusual_strategy_are_copied_one_by_one():
     y, proba, _ = _data()
-    options = {"multiclass": "marginal", "binning": MonotonicSweep()}
+    options = {"multiclass": "marginal", "binning": PoolAdjacentViolators()}
     with counted_copies() as copies:
         found = calibration_error(y, on_device(proba), **options)
     assert found == calibration_error(y, proba, **options)

@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from skcalib._input.tensors import as_array, library_of
 from skcalib._rows.blocks import taken
+from skcalib._rows.namespaces import in_double, placed, sums_up_to
 from skcalib._rows.sorting import DistinctScores
 
 # A variance of scores, or of labels, below it is 0 but for rounding.
@@ -182,7 +184,7 @@ _FIELDS_BY_CELL = tuple(
 @dataclass(frozen=True, eq=False, repr=False)
 class Cells(CellSums):
     """Cells that hold rows: distinct scores, neighbours that are pooled, or the filled
-    bins of a `BinStatistics`.
+    bins of a `BinStatistics`. Those of distinct scores may be tensors on a device.
 
     Parameters
     ----------
@@ -215,7 +217,7 @@ class Cells(CellSums):
             edges=None,
             count=None,
             weight=weight,
-            weighted_score=weight * scores,
+            weighted_score=in_double(library_of(weight), weight) * scores,
             weighted_label=weighted_label,
         )
         # Fill the cached property: a quotient of sums would round.
@@ -265,24 +267,38 @@ class Cells(CellSums):
 
         All scores of a pooled cell are replaced by their mean.
         """
-        if len(self.weight) <= most:
-            return self
+        if self.weight.shape[0] <= most:
+            return self.on_processor()
         n_cells = min(most, _MOST_CONDENSED)
         # A pooled cell ends with the old cell at which the cumulative weight reaches
         # the next of n_cells equal steps. A heavy cell reaches several steps at once,
         # but ends one pooled cell.
-        cumulative = np.cumsum(self.weight)
-        steps = np.arange(1, n_cells + 1) / n_cells * cumulative[-1]
-        last = np.searchsorted(cumulative, steps)
-        last = np.unique(np.minimum(last, len(cumulative) - 1))
-        starts = np.append(0, last[:-1] + 1)
+        xp = self.xp
+        cumulative = sums_up_to(xp, self.weight)[1:]
+        steps = np.arange(1, n_cells + 1) / n_cells * float(cumulative[-1])
+        steps = placed(xp, steps, cumulative, dtype=xp.float64)
+        last, _ = as_array(xp.searchsorted(in_double(xp, cumulative), steps))
+        last = np.unique(np.minimum(last, cumulative.shape[0] - 1))
+        high = _entries(xp, self.high, last)
         return Cells(
-            edges=np.append(self.high[:1], self.high[last]),
+            edges=np.append(_entries(xp, self.high, last[:1] * 0), high),
             count=None,
-            weight=np.add.reduceat(self.weight, starts),
-            weighted_score=np.add.reduceat(self.weighted_score, starts),
-            weighted_label=np.add.reduceat(self.weighted_label, starts),
+            weight=_sums_of_runs(xp, self.weight, last),
+            weighted_score=_sums_of_runs(xp, self.weighted_score, last),
+            weighted_label=_sums_of_runs(xp, self.weighted_label, last),
         )
+
+    @property
+    def xp(self):
+        """The namespace of the cells' arrays."""
+        return library_of(self.weight)
+
+    def on_processor(self):
+        """Return the cells of distinct scores as arrays of NumPy."""
+        if self.xp is np:
+            return self
+        arrays = (self.mean_score, self.weight, self.weighted_label)
+        return Cells.of_scores(*(as_array(array)[0] for array in arrays))
 
     def two_points(self):
         """Return scores and weights of points that stand for the rows: two in each
@@ -313,6 +329,24 @@ class Cells(CellSums):
         if self.edges is None:
             return self.mean_score
         return self.edges[1:]
+
+
+def _entries(xp, values, positions):
+    """Return the entries of an array at positions of NumPy, as an array of NumPy."""
+    if xp is np:
+        return values[positions]
+    positions = xp.asarray(positions, device=values.device)
+    return as_array(xp.take(values, positions))[0]
+
+
+def _sums_of_runs(xp, values, last):
+    """Return the sums of the values of each run, as an array of NumPy; `last` are the
+    positions of the last entries of the runs.
+    """
+    if xp is np:
+        return np.add.reduceat(values, np.append(0, last[:-1] + 1))
+    sums_up_to_last = _entries(xp, xp.cumulative_sum(values, dtype=values.dtype), last)
+    return np.diff(sums_up_to_last, prepend=0)
 
 
 def two_points(weight, mean, variance, low, high):

@@ -2,6 +2,8 @@
 of the bins are computed there, of all classes together.
 """
 
+from functools import cached_property
+
 import numpy as np
 
 from skcalib._cells.cells import Cells
@@ -15,13 +17,22 @@ from skcalib._cells.tasks import (
 )
 from skcalib._input.tensors import as_array
 from skcalib._rows.blocks import taken
-from skcalib._rows.namespaces import entries_at
-from skcalib.binning import EqualMass, EqualWidth, FixedEdges, check_binning
+from skcalib._rows.namespaces import entries_at, sums_up_to, true_positions
+from skcalib._rows.sorting import DistinctScores, exactly_summable
+from skcalib.binning import (
+    EqualMass,
+    EqualWidth,
+    FixedEdges,
+    MonotonicSweep,
+    check_binning,
+)
 from skcalib.binning._base import edges_between
 from skcalib.binning._equal_mass import last_ranks, needed_shares
 
 _KNOWN_EDGES = (EqualWidth, FixedEdges)  # strategies that do not read the scores
 _COLUMN_ELEMENTS = 1 << 26  # scores that are sorted together
+_FEWEST_CONDENSED = 1 << 15  # scores of a class: fewer are copied
+_MOST_EDGES = 1 << 8  # of a sweep: each bin is a pass over the scores
 
 
 class DeviceColumns:
@@ -39,6 +50,13 @@ class DeviceColumns:
         # all classes ask for the same in turn.
         self._last_call = (None, None, None)
 
+    @cached_property
+    def codes(self):
+        """The column of each label (n,), where each sample has one, on the device."""
+        scores = self.data.scores
+        codes = self.data.labels.astype(np.int64)
+        return scores.xp.asarray(codes, device=scores.device)
+
     def tasks(self):
         """Yield the problem of each class."""
         for k in range(self.data.scores.shape[1]):
@@ -54,7 +72,12 @@ class DeviceColumns:
         if last_strategy is strategy and last_moments >= moments:
             return last_result
         by_class = None
-        edges = _edges(self.data.scores, self.data.sample_weight, strategy)
+        if type(strategy) is MonotonicSweep:
+            edges = [task.swept_edges(strategy) for task in self.tasks()]
+            if any(edges_of_class is None for edges_of_class in edges):
+                edges = None
+        else:
+            edges = _edges(self.data.scores, self.data.sample_weight, strategy)
         if edges is not None:
             by_class = class_statistics(self.data, edges, moments=moments)
         self._last_call = (strategy, moments, by_class)
@@ -92,6 +115,73 @@ class DeviceTask:
     def size(self):
         """The number of samples."""
         return len(self._columns.data.scores)
+
+    def cells(self, most=None):
+        """Return the cells of the distinct scores, as arrays of NumPy; see
+        `BinaryTask.cells`.
+        """
+        if most is None or self.size <= max(most, _FEWEST_CONDENSED):
+            return self._on_host.cells(most)
+        return self.adjusted(self.cells_in_place().condensed(most))
+
+    def cells_in_place(self):
+        """Return the cells of the distinct scores on the device; of a device without
+        double precision, as arrays of NumPy.
+        """
+        scores = self._columns.data.scores
+        xp = scores.xp
+        if scores.sum_dtype != xp.float64 or self._host_task is not None:
+            return self._on_host.cells()
+        score, is_event = self._scores_and_events()
+        order = xp.argsort(score)
+        ordered = xp.take(score, order)
+        is_event = xp.take(is_event, order)
+        differs_from_next = ordered[:-1] != ordered[1:]
+        is_last = xp.concat((differs_from_next, xp.ones_like(is_event[:1])))
+        weight = xp.ones_like(order)
+        if self.sample_weight is not None:
+            weight = scores.moved(exactly_summable(self.sample_weight))
+            weight = xp.take(weight, order)
+        last = true_positions(xp, is_last)
+        sums = []
+        for values in (weight, weight * xp.astype(is_event, weight.dtype)):
+            up_to_last = xp.take(xp.cumulative_sum(values, dtype=values.dtype), last)
+            before = xp.concat((xp.zeros_like(up_to_last[:1]), up_to_last[:-1]))
+            sums.append(up_to_last - before)
+        # A weight below 2^-53 of the total is rounded to 0.
+        has_weight = true_positions(xp, sums[0] > 0)
+        sums = [xp.take(sums_of_scores, has_weight) for sums_of_scores in sums]
+        distinct = xp.take(xp.take(ordered, last), has_weight)
+        return Cells.of_scores(xp.astype(distinct, xp.float64), *sums)
+
+    def swept_edges(self, strategy):
+        """Return the edges of a `MonotonicSweep`, found on the device; None if that has
+        no double precision, or for so many bins that the scores are copied instead.
+        """
+        cells = self.cells_in_place()
+        xp = cells.xp
+        if xp is np:
+            return None
+        table = DistinctScores(
+            cells.mean_score,
+            sums_up_to(xp, cells.weight),
+            sums_up_to(xp, cells.weighted_label),
+            xp,
+        )
+        edges = strategy._edges_of_table(table)
+        return edges if len(edges) <= _MOST_EDGES else None
+
+    def _scores_and_events(self):
+        """Return the score of each sample and whether its label is that of the class,
+        (n,) each, on the device.
+        """
+        data = self._columns.data
+        column = slice(self._k, self._k + 1)
+        if data.is_multilabel:
+            is_event = data.labels.columns(column)[:, 0] > 0
+        else:
+            is_event = self._columns.codes == self._k
+        return data.scores.columns(column)[:, 0], is_event
 
     def at(self, rows):
         """Return the `BinaryTask` of some samples, whose scores alone are copied."""
@@ -145,7 +235,10 @@ class DevicePooledTask(DeviceTask):
         """
         strategy = check_binning(binning, EqualMass(15))
         data = self._columns.data
-        edges = _pooled_edges(data.scores, data.sample_weight, strategy)
+        if type(strategy) is MonotonicSweep:
+            edges = self.swept_edges(strategy)
+        else:
+            edges = _pooled_edges(data.scores, data.sample_weight, strategy)
         if edges is None:  # the strategy needs the scores themselves
             return self._on_host.statistics(strategy, moments=moments)
         # All classes have the same bins: the sums over all pairs are those of the
@@ -169,6 +262,21 @@ class DevicePooledTask(DeviceTask):
         if cells.weighted_score_label is None:  # nothing is known of the labels
             squares = weight = None
         return with_trials(cells, variance, squares, weight)
+
+    def cells(self, most=None):
+        """Return the cells of the distinct scores; see `BinaryTask.cells`."""
+        return self._on_host.cells(most)
+
+    def _scores_and_events(self):
+        """Return the score of each pair and whether its class is the true one, (n K,)
+        each, on the device.
+        """
+        scores = self._columns.data.scores
+        xp = scores.xp
+        classes = xp.arange(self.n_columns, device=scores.device)
+        is_event = self._columns.codes[:, None] == classes[None, :]
+        pairs = scores.columns(slice(None))
+        return xp.reshape(pairs, (-1,)), xp.reshape(is_event, (-1,))
 
     @property
     def size(self):
@@ -201,6 +309,15 @@ class DevicePooledTask(DeviceTask):
             scores = np.asarray(data.scores)
             self._host_task = PooledTask.of(scores, data.labels, data.sample_weight)
         return self._host_task
+
+
+def cells_in_place(task, most=None):
+    """Return ``task.cells(most)`` for an error that is computed on a device as well:
+    the distinct scores stay there unless they are condensed.
+    """
+    if most is None and isinstance(task, DeviceTask):
+        return task.cells_in_place()
+    return task.cells(most)
 
 
 def _edges(scores, sample_weight, strategy):

@@ -6,9 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from skcalib._cells.device_columns import cells_in_place
 from skcalib._errors.binned import check_norm
 from skcalib._errors.error import CalibrationError, ErrorPower
 from skcalib._input.scalars import check_int
+from skcalib._input.tensors import library_of
+from skcalib._rows.namespaces import in_double
 from skcalib.binning._base import WEIGHT_TOLERANCE
 
 
@@ -21,7 +24,7 @@ class KolmogorovSmirnovError(CalibrationError):
         scores; with `most`, from at most that many cells (see
         `CalibrationError.of_task`).
         """
-        return KolmogorovSmirnovPower(task.cells(most))
+        return KolmogorovSmirnovPower(cells_in_place(task, most))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -32,7 +35,7 @@ class KuiperError(CalibrationError):
         """Return the `KuiperPower` of a binary problem, from its distinct scores; with
         `most`, from at most that many cells (see `CalibrationError.of_task`).
         """
-        return KuiperPower(task.cells(most))
+        return KuiperPower(cells_in_place(task, most))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -83,15 +86,21 @@ class KolmogorovSmirnovPower(ErrorPower):
         """The error of the observed labels: that of `power`, with fewer passes over the
         cells, since their sums are known.
         """
-        residuals = self.cells.weighted_label - self.cells.weighted_score
-        differences = np.cumsum(residuals, out=residuals)
-        return float(self._error(differences) / self.weight.sum())
+        xp = library_of(self.weight)
+        events = in_double(xp, self.cells.weighted_label)
+        residuals = events - self.cells.weighted_score
+        if xp is np:
+            differences = np.cumsum(residuals, out=residuals)
+        else:
+            differences = xp.cumulative_sum(residuals)
+        return float(self._error(differences)) / float(xp.sum(self.weight))
 
     def _error(self, sums):
         """Return the error (...) for cumulative sums (..., m): the largest absolute
         value.
         """
-        return np.maximum(sums.max(axis=-1), -sums.min(axis=-1))
+        xp = library_of(sums)
+        return xp.maximum(xp.max(sums, axis=-1), -xp.min(sums, axis=-1))
 
 
 class KuiperPower(KolmogorovSmirnovPower):
@@ -108,7 +117,10 @@ def range_of(sums):
     """Return the range (...) of cumulative sums (..., m), with the 0 that they begin
     at.
     """
-    return np.maximum(sums.max(axis=-1), 0) - np.minimum(sums.min(axis=-1), 0)
+    xp = library_of(sums)
+    high, low = xp.max(sums, axis=-1), xp.min(sums, axis=-1)
+    zero = xp.zeros_like(high)
+    return xp.maximum(high, zero) - xp.minimum(low, zero)
 
 
 class NeighborhoodPower(ErrorPower):

@@ -6,6 +6,7 @@ are combined (`ClassPowers`).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -79,11 +80,14 @@ class ErrorPower:
         self.norm = resolve_norm(norm)
         self.weight = cells.weight
         self.scores = cells.mean_score
+
+    @cached_property
+    def share(self):
+        """The share of the total weight of each cell."""
         if self.weight is None:
             n_cells = len(self.scores)
-            self.share = np.full(n_cells, 1 / n_cells)
-        else:
-            self.share = self.weight / self.weight.sum()
+            return np.full(n_cells, 1 / n_cells)
+        return self.weight / self.weight.sum()
 
     def power(self, frequency: np.ndarray) -> np.ndarray:
         """Return the powers of the error for event frequencies of the cells.

@@ -11,7 +11,11 @@ from scipy.sparse import csr_array
 
 from skcalib._cells.binned import check_rows_or_bins
 from skcalib._cells.tasks import is_counted
-from skcalib._errors.device_kernel import sorted_distinct, sums_of_pairs
+from skcalib._errors.device_kernel import (
+    DevicePairSum,
+    sorted_distinct,
+    sums_of_pairs,
+)
 from skcalib._input.device_scores import DeviceScores
 from skcalib._input.scalars import check_number, check_option
 from skcalib._rows.blocks import weights_or_ones
@@ -115,6 +119,23 @@ class KernelError:
         observed = pair_sum.of_labels(data.labels, data.sample_weight)
         drawn = [pair_sum.of_labels(labels, **weights) for labels, _, weights in draws]
         return [observed, *drawn]
+
+    def drawn_on_device(self, data, resampling):
+        """Return what `drawn_statistics` does, for rows without weights whose scores
+        are `DeviceScores`. Labels are drawn on the device, with the same numbers.
+        """
+        weight = np.ones(len(data.scores))
+        landmarks = _Landmarks.on_device(data.scores, weight, weight)
+        bandwidth = landmarks.bandwidth(self.bandwidth)
+        pair_sum = DevicePairSum(
+            data.scores, landmarks.proba, landmarks.inverse_root(bandwidth), bandwidth
+        )
+        statistics = [pair_sum.of_labels(data.labels)]
+        draws = range(resampling.n_draws)
+        for _ in resampling.progress.over(draws, resampling.n_draws, "draws"):
+            uniform = resampling.rng.random_sample(len(data.scores))
+            statistics.append(pair_sum.of_drawn_labels(uniform))
+        return statistics
 
     def multiplied_statistics(self, data, unit, n_draws, rng):
         """Return what `drawn_statistics` does where labels cannot be drawn: the sum
@@ -344,13 +365,17 @@ class _Landmarks:
             rows = slice(start, start + _ROWS)
             distance = _distances(columns[:, rows], landmarks)
             kernel[rows] = np.exp(distance / -bandwidth)
+        return (kernel @ self.inverse_root(bandwidth)).astype(np.float32)
+
+    def inverse_root(self, bandwidth):
+        """Return the inverse root (m, n_features) of the landmarks' kernel, without the
+        directions that are 0 but for rounding.
+        """
+        landmarks = np.ascontiguousarray(self.proba.T)
         kernel_of_landmarks = np.exp(_distances(landmarks, landmarks) / -bandwidth)
-        # kernel times the inverse root of the landmarks' kernel, without the directions
-        # that are 0 but for rounding
         eigenvalues, eigenvectors = np.linalg.eigh(kernel_of_landmarks)
         is_used = eigenvalues > 1e-10 * eigenvalues[-1]
-        inverse_root = eigenvectors[:, is_used] / np.sqrt(eigenvalues[is_used])
-        return (kernel @ inverse_root).astype(np.float32)
+        return eigenvectors[:, is_used] / np.sqrt(eigenvalues[is_used])
 
 
 def _sum_over_pairs(proba, weighted_residual, bandwidth):

@@ -177,6 +177,10 @@ class DeviceScores:
         """The slices of some rows each, with their scores as a tensor (m, K)."""
         return ((rows, self.tensor_of(rows)) for rows in self._slices())
 
+    def blocks_of(self, most_rows):
+        """The same in blocks of at most so many rows."""
+        return ((rows, self.tensor_of(rows)) for rows in self._slices(most_rows))
+
     @property
     def blocks_to_add(self):
         """Pairs of a slice of rows and the tensor (m, K) of their scores, in blocks
@@ -186,7 +190,7 @@ class DeviceScores:
         most = None
         if self.sum_dtype != self.xp.float64:
             most = _ROWS_IN_SINGLE
-        return ((rows, self.tensor_of(rows)) for rows in self._slices(most))
+        return self.blocks_of(most)
 
     def columns(self, columns):
         """Return a slice of columns of all rows as one tensor (n, m)."""

@@ -88,6 +88,13 @@ def off_processor(values):
     return xp, array_api_compat.device(values)
 
 
+def library_of(array):
+    """Return the namespace of the library of an array, be it dispatched to or not."""
+    if isinstance(array, np.ndarray):
+        return np
+    return array_api_compat.array_namespace(array)
+
+
 def _refuse_incomplete(xp):
     """Raise if a namespace lacks functions of the standard that younger versions of it
     have added, or that libraries had under other names.

@@ -99,6 +99,50 @@ def chosen_rows(xp, values, positions):
     return xp.take(values, positions, axis=0)
 
 
+def placed(xp, values, beside, dtype=None):
+    """Return values (m,) of NumPy as an array where another one is, of that one's type
+    if `dtype` is None.
+    """
+    if dtype is None:
+        dtype = beside.dtype
+    if xp is np:
+        return np.asarray(values, dtype=dtype)
+    return xp.asarray(values, dtype=dtype, device=beside.device)
+
+
+def in_double(xp, values):
+    """Return values of a tensor as float64, and those of NumPy, which converts them
+    when they are divided, unchanged.
+    """
+    return values if xp is np else xp.astype(values, xp.float64)
+
+
+def true_positions(xp, mask):
+    """Return the positions of the true entries of a mask (n,)."""
+    return xp.nonzero(mask)[0]
+
+
+def sums_up_to(xp, values):
+    """Return the sums of the first 0, 1, ..., m values, (m + 1,), in the dtype of the
+    values (m,).
+    """
+    if xp is np:
+        return np.append(values[:1] * 0, np.cumsum(values))
+    sums = xp.cumulative_sum(values, dtype=values.dtype)
+    return xp.concat((xp.zeros_like(values[:1]), sums))
+
+
+def distinct_of_sorted(xp, values):
+    """Return the distinct ones of values (m,) in increasing order."""
+    if values.shape[0] == 0:
+        return values
+    later = values[1:]
+    is_new = later > values[:-1]
+    if xp is np:
+        return np.append(values[:1], later[is_new])
+    return xp.concat((values[:1], later[is_new]))
+
+
 def inverse_permutation(xp, order):
     """Return at which place of `order` (n,) each position stands."""
     if xp is not np:

@@ -2,7 +2,7 @@
 each distinct score.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -105,11 +105,14 @@ class DistinctScores(NamedTuple):
     these sums are exact. Their differences then compare as fractions do: two pure bins
     are tied, whatever their weights. Neither the order of the rows nor their grouping
     changes a bit. Counts are integers, of 32 bits where that is enough.
+
+    The arrays are those of NumPy, or tensors of the namespace `xp` on their device.
     """
 
-    scores: np.ndarray
-    weight: np.ndarray
-    positives: np.ndarray
+    scores: Any
+    weight: Any
+    positives: Any
+    xp: Any = np
 
     @classmethod
     def from_rows(cls, scores, labels, sample_weight=None):
@@ -121,7 +124,7 @@ class DistinctScores(NamedTuple):
         """
         if sample_weight is None:
             return cls._of_single_rows(scores, labels)
-        rounded = _exactly_summable(sample_weight)
+        rounded = exactly_summable(sample_weight)
         if not in_order(scores):
             order = np.argsort(scores)
             scores = scores[order]
@@ -163,7 +166,14 @@ class DistinctScores(NamedTuple):
     @property
     def is_count(self):
         """Whether the weights are numbers of rows."""
-        return self.weight.dtype.kind == "i"
+        if self.xp is np:
+            return self.weight.dtype.kind == "i"
+        return self.xp.isdtype(self.weight.dtype, "integral")
+
+    @property
+    def size(self):
+        """The number m of distinct scores."""
+        return self.scores.shape[0]
 
     @property
     def event_frequency(self):
@@ -171,7 +181,7 @@ class DistinctScores(NamedTuple):
         return np.diff(self.positives) / np.diff(self.weight)
 
 
-def _exactly_summable(sample_weight):
+def exactly_summable(sample_weight):
     """Return weights (n,) rounded to multiples of the power of two with which all their
     partial sums are exact in float64.
     """

@@ -79,6 +79,11 @@ class BlockLoss:
     def _kept_features(self):
         return self.features()
 
+    @property
+    def largest_feature(self):
+        """The largest absolute value of a feature."""
+        return float(self.xp.max(self.xp.abs(self._features(np.float64))))
+
     def evaluate(self, parameters):
         """Return the weighted sum of the log-losses of the block, and its gradient
         (n_parameters,).

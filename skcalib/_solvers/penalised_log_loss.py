@@ -15,10 +15,11 @@ _DAMPING = 1e-8  # of the Hessian's diagonal, for directions without curvature
 _LEAST_WEIGHT = 1e-30  # relative to the sum: single precision has little below
 _LARGEST_DENSE_HESSIAN = 500  # parameters, or twice as many where rows are no fewer
 _RIDGE_FOR_SINGLE_PRECISION = 1e-6  # of the curvature
-# After a step that gains no more than half of this, in nats per row, the Hessian is
+# If no more than half of this is left to be gained, in nats per row, the Hessian is
 # nearly the last one, whose factor then solves for the next step with a few products.
 _SMALL_GAIN = 1e-4
 _FEW_PRODUCTS = 8
+_LARGEST_IN_SINGLE = 1e6
 # Features of so few are kept in double precision: 2 MB at most. Each step takes them
 # several times.
 _FEW_LOGITS = 1 << 18
@@ -48,8 +49,6 @@ class PenalisedLogLoss:
         At the parameters of the last `evaluate`.
     is_dense : bool
         Whether the Hessian is factorised; else its products with vectors are enough.
-    decrement : float
-        ``gradient @ step`` of the last step, infinite before the first.
     solve : callable or None
         ``solve(vector)`` is the vector times the inverse of the Hessian that was last
         factorised.
@@ -92,17 +91,15 @@ class PenalisedLogLoss:
         self.dtype = self.last_dtype
         if self._can_be_single():
             self.dtype = np.float32
-        for block in self.blocks:
-            block.dtype = self.dtype
+        self._set_dtype_of_hessian(self.dtype)
         # Above this number of parameters a factorised Hessian costs more than products
         # with it, unless there are many rows: these make each product dear.
         most_parameters = _LARGEST_DENSE_HESSIAN
         if n_rows >= _LARGEST_DENSE_HESSIAN:
             most_parameters *= 2
         self.is_dense = self.dtype == np.float64 and len(penalty) <= most_parameters
-        # What `_dense_step` keeps from one step to the next: gradient @ step, and a
-        # function that solves a system with the Hessian.
-        self.decrement = np.inf
+        # What `_dense_step` keeps from one step to the next: a function that solves a
+        # system with the Hessian.
         self.solve = None
         # what `_conjugate_gradient_step` keeps
         self.gradient_norm = 1.0
@@ -156,6 +153,20 @@ class PenalisedLogLoss:
             mean_square += float(xp.max(xp.square(features) @ block.weight))
         return least_ridge > _RIDGE_FOR_SINGLE_PRECISION * (mean_square / 4)
 
+    def _set_dtype_of_hessian(self, dtype):
+        for block in self.blocks:
+            block.dtype = dtype
+            vars(block).pop("features_in_single_precision", None)  # memory
+
+    def take_first_step_in_single_precision(self):
+        """Compute the first Hessian that is factorised in single precision, in less
+        time, if its numbers allow it: the longest step need not be exact.
+        """
+        if self.is_dense:
+            largest = max(block.largest_feature for block in self.blocks)
+            if largest < _LARGEST_IN_SINGLE:
+                self._set_dtype_of_hessian(np.float32)
+
     def evaluate(self, parameters):
         """Return the loss at parameters (n_parameters,), in nats per row.
 
@@ -189,8 +200,7 @@ class PenalisedLogLoss:
             step, residual = self._dense_step()
         else:
             step, residual = self._conjugate_gradient_step()
-        self.decrement = self.gradient @ step
-        return step, self.decrement, residual
+        return step, self.gradient @ step, residual
 
     def _dense_step(self):
         """Return Newton's step (n_parameters,) by a factorised Hessian, and its
@@ -200,8 +210,11 @@ class PenalisedLogLoss:
         conjugate gradients: the unpenalised fit of 10,000 rows of ten classes takes .9
         of the time.
         """
-        if self.decrement <= _SMALL_GAIN:
-            gradient_norm = np.sqrt(self.gradient @ self.solve(self.gradient))
+        squared_norm = np.inf
+        if self.solve is not None:
+            squared_norm = self.gradient @ self.solve(self.gradient)
+        if squared_norm <= _SMALL_GAIN:
+            gradient_norm = np.sqrt(squared_norm)
             # Newton's steps square the distance. Less than a hundredth of the tolerance
             # need not be gained.
             residual = max(0.1 * self.tolerance**0.5 / gradient_norm, gradient_norm)
@@ -216,7 +229,9 @@ class PenalisedLogLoss:
                 return step, residual
         self.solve = None  # its factor is as large as the Hessian
         hessian = sum(block.hessian() for block in self.blocks)
+        hessian = hessian.astype(np.float64, copy=False)
         hessian[np.diag_indices_from(hessian)] += self.penalty
+        self._set_dtype_of_hessian(self.dtype)
         self.solve = damped_factor(hessian)
         return self.solve(self.gradient), 0.0
 

@@ -102,6 +102,7 @@ def fit_softmax_regression(
     if loss.last_dtype == np.float32:  # of a device without double precision
         tolerance = max(tolerance, _SINGLE_TOLERANCE)
         worth_a_warning = _WORTH_A_WARNING_IN_SINGLE
+    loss.take_first_step_in_single_precision()
     parameters, twice_loss_left = _minimised(loss, parameters, tolerance)
     if twice_loss_left > worth_a_warning:
         message = (

@@ -8,8 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from skcalib._rows.sorting import DistinctScores, in_order
-from skcalib.binning._base import WEIGHT_TOLERANCE, BaseBinning, edges_above
+from skcalib._input.tensors import as_array
+from skcalib._rows.namespaces import (
+    distinct_of_sorted,
+    in_double,
+    placed,
+    true_positions,
+)
+from skcalib._rows.sorting import DistinctScores
+from skcalib.binning._base import WEIGHT_TOLERANCE, BaseBinning, edges_between
 from skcalib.binning._equal_mass import EqualMass
 from skcalib.binning._equal_width import EqualWidth
 
@@ -75,14 +82,21 @@ class MonotonicSweep(BaseBinning):
         """Return the edges of the most bins whose frequencies rise, as do those of any
         smaller number of bins.
         """
+        return self._edges_of_table(DistinctScores.from_rows(scores, y, sample_weight))
+
+    def _edges_of_table(self, table):
+        """Return the same for `DistinctScores`, which may be on a device."""
         cut_rule = cut_rule_of(self.base)
-        table = DistinctScores.from_rows(scores, y, sample_weight)
         n_bins, n_below_cut = sweep(table, cut_rule)
         if cut_rule is equal_width_positions:
             return np.linspace(0, 1, n_bins + 1)
-        # With k distinct scores below a cut, the last one below it is number k - 1.
-        last_of_bin = n_below_cut[1:-1] - 1
-        return edges_above(table.scores, last_of_bin)
+        # An inner edge lies between the last score below a cut and the next one.
+        xp = table.xp
+        n_below_cut = distinct_of_sorted(xp, n_below_cut[1:-1])
+        n_below_cut = n_below_cut[n_below_cut < table.size]
+        lower, _ = as_array(xp.take(table.scores, n_below_cut - 1))
+        upper, _ = as_array(xp.take(table.scores, n_below_cut))
+        return edges_between(lower, upper)
 
 
 def cut_rule_of(base):
@@ -117,9 +131,10 @@ def equal_mass_positions(table, n_bins, cut):
 
     Returns
     -------
-    positions : ndarray of int, shape (m,)
-        Numbers of distinct scores.
+    positions : array of int, shape (m,)
+        Numbers of distinct scores, where the table is.
     """
+    xp = table.xp
     weight_up_to = table.weight  # entry k is the weight of the first k distinct scores
     total = weight_up_to[-1]
     if table.is_count:
@@ -128,10 +143,10 @@ def equal_mass_positions(table, n_bins, cut):
         needed = -(-cut * int(total) // n_bins)
     else:
         # A little less than the total, so that the rounding of sums moves no cut.
-        needed = cut * (total * (1 - WEIGHT_TOLERANCE)) / n_bins
-    needed = np.asarray(needed, dtype=weight_up_to.dtype)
-    positions = np.searchsorted(weight_up_to, needed, side="left")
-    return np.where(cut == n_bins, len(table.scores), positions)
+        needed = cut * (float(total) * (1 - WEIGHT_TOLERANCE)) / n_bins
+    needed = placed(xp, needed, weight_up_to)
+    positions = xp.searchsorted(weight_up_to, needed, side="left")
+    return _with_ends(table, positions, n_bins, cut)
 
 
 def equal_width_positions(table, n_bins, cut):
@@ -139,11 +154,23 @@ def equal_width_positions(table, n_bins, cut):
     scores of the `table` are at most cut / n_bins. `cut` (m,) numbers each cut from 0
     (below all scores) to `n_bins`, the number of bins that it belongs to.
     """
+    xp = table.xp
     edge = cut * (1 / n_bins)  # rounds as np.linspace(0, 1, n_bins + 1) does
-    positions = np.searchsorted(table.scores, edge, side="right")
-    # The outer cuts lie below and above all scores, even those of exactly 0.
-    positions = np.where(cut == n_bins, len(table.scores), positions)
-    return np.where(cut == 0, 0, positions)
+    if xp is not np:
+        edge = placed(xp, edge, table.scores)
+    positions = xp.searchsorted(table.scores, edge, side="right")
+    return _with_ends(table, positions, n_bins, cut)
+
+
+def _with_ends(table, positions, n_bins, cut):
+    """Return positions (m,) in which the outer cuts lie below and above all scores,
+    even those of exactly 0.
+    """
+    xp = table.xp
+    is_lowest = placed(xp, cut == 0, positions, dtype=bool if xp is np else xp.bool)
+    is_highest = placed(xp, cut == n_bins, is_lowest)
+    positions = xp.where(is_highest, xp.full_like(positions, table.size), positions)
+    return xp.where(is_lowest, xp.zeros_like(positions), positions)
 
 
 def positions_of_most_bins(table, cut_rule):
@@ -153,11 +180,10 @@ def positions_of_most_bins(table, cut_rule):
     With equal mass (`cut_rule` is `equal_mass_positions`) each score then has its own
     bin.
     """
-    n_scores = len(table.scores)
-    cuts = np.arange(n_scores + 1)
+    cuts = np.arange(table.size + 1)
     if cut_rule is equal_mass_positions:
-        return cuts
-    return cut_rule(table, n_scores, cuts)
+        return placed(table.xp, cuts, table.weight, dtype=table.xp.int64)
+    return cut_rule(table, table.size, cuts)
 
 
 def sweep(table: DistinctScores, cut_rule: Callable[..., Any]) -> tuple[int, Any]:
@@ -176,14 +202,14 @@ def sweep(table: DistinctScores, cut_rule: Callable[..., Any]) -> tuple[int, Any
     -------
     n_bins : int
         The sweep's number of bins; 1 for a single distinct score.
-    cuts : ndarray of int
-        Number of distinct scores below each cut, from the lowest (0) to the highest.
-        Equal cuts mean empty bins.
+    cuts : array of int
+        Number of distinct scores below each cut, from the lowest (0) to the highest,
+        where the table is. Equal cuts mean empty bins.
     """
-    most_bins = len(table.scores)
+    most_bins = table.size
     # If the frequencies of the single scores rise, so do those of any bins. Mostly they
     # do not, and the first scores show it: looking at these saves a look at all.
-    first_scores = slice(_BLOCK_CUTS)
+    first_scores = slice(min(_BLOCK_CUTS, most_bins + 1))
     if _rises(table, first_scores) and _rises(table, slice(None)):
         return most_bins, positions_of_most_bins(table, cut_rule)
     low, high = _mixed_range(table, cut_rule)
@@ -208,8 +234,10 @@ def _rises(table, scores):
     """Return whether the event frequencies at the distinct scores never fall; `scores`
     is a slice that selects some of them.
     """
-    events = np.diff(table.positives[scores])
-    return in_order(events / np.diff(table.weight[scores]))
+    positives = in_double(table.xp, table.positives[scores])
+    weight = in_double(table.xp, table.weight[scores])
+    frequency = (positives[1:] - positives[:-1]) / (weight[1:] - weight[:-1])
+    return bool(table.xp.all(frequency[1:] >= frequency[:-1]))
 
 
 def _mixed_range(table, cut_rule):
@@ -221,23 +249,23 @@ def _mixed_range(table, cut_rule):
     # first event is at the last k with a sum of 0; this 0 has the array's own type, so
     # that the search converts nothing.
     zero = table.positives[:1]
-    (n_up_to_event,) = np.searchsorted(table.positives, zero, side="right")
-    lowest_event = n_up_to_event - 1
+    n_up_to_event = table.xp.searchsorted(table.positives, zero, side="right")
+    lowest_event = int(n_up_to_event[0]) - 1
     # The fewest scores, from the lowest on, that have all non-events.
     n_non_events = table.weight[-1] - table.positives[-1]
     n_up_to_non_event = bisect_left(
-        range(len(table.scores)),
+        range(table.size),
         n_non_events,
         key=lambda k: table.weight[k] - table.positives[k],
     )
     highest_non_event = n_up_to_non_event - 1
     if cut_rule is equal_mass_positions:
         # from below the one score to above the other
-        ends = table.weight[[lowest_event, highest_non_event + 1]] / table.weight[-1]
-    else:
-        ends = table.scores[[lowest_event, highest_non_event]].astype(float)
-    low, high = ends
-    return low, high
+        total = float(table.weight[-1])
+        low = float(table.weight[lowest_event]) / total
+        high = float(table.weight[highest_non_event + 1]) / total
+        return low, high
+    return float(table.scores[lowest_event]), float(table.scores[highest_non_event])
 
 
 def _first_falling(table, cut_rule, n_bins, low, high):
@@ -257,19 +285,21 @@ def _first_falling(table, cut_rule, n_bins, low, high):
     trial = np.repeat(np.arange(len(n_bins)), n_cuts)
     begins = np.cumsum(n_cuts) - n_cuts
     cut = first_cut[trial] + np.arange(len(trial)) - begins[trial]
+    xp = table.xp
     position = cut_rule(table, n_bins[trial], cut)
+    trial = placed(xp, trial, position)
     # 2. The bins between neighbouring cuts of the same trial. Empty ones are skipped.
     is_same_trial = trial[1:] == trial[:-1]
-    lower_cuts = np.flatnonzero(is_same_trial & (position[1:] > position[:-1]))
-    left = position[lower_cuts]
-    right = position[lower_cuts + 1]
-    trial_of_bin = trial[lower_cuts]
-    events = table.positives[right] - table.positives[left]
-    frequency = events / (table.weight[right] - table.weight[left])
+    lower_cuts = true_positions(xp, is_same_trial & (position[1:] > position[:-1]))
+    left = xp.take(position, lower_cuts)
+    right = xp.take(position, lower_cuts + 1)
+    trial_of_bin = xp.take(trial, lower_cuts)
+    events = xp.take(table.positives, right) - xp.take(table.positives, left)
+    weight = xp.take(table.weight, right) - xp.take(table.weight, left)
+    frequency = in_double(xp, events) / in_double(xp, weight)
     # 3. The first fall from a bin to the next one of the same trial.
     is_same_trial = trial_of_bin[1:] == trial_of_bin[:-1]
-    falls = (frequency[1:] < frequency[:-1]) & is_same_trial
-    if not falls.any():
+    falls = true_positions(xp, (frequency[1:] < frequency[:-1]) & is_same_trial)
+    if not falls.shape[0]:
         return None
-    first_bin = np.argmax(falls)
-    return int(n_bins[trial_of_bin[first_bin]])
+    return int(n_bins[int(trial_of_bin[int(falls[0])])])

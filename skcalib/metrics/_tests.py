@@ -414,10 +414,15 @@ def _resampling_test(metric, multiclass, rows, resampling, n_jobs):
     # 2. Where labels cannot be drawn, the kernel error multiplies residuals.
     if not _labels_can_be_drawn(rows, resampling):
         return _test_of_residuals(error, multiclass, rows, resampling)
+    is_kernel = error is not None and not error.has_interval
+    if is_kernel and _stays_on_device(rows.kept, resampling):
+        statistic = float(rows.error_value(error))
+        statistics = error.drawn_on_device(rows.kept, resampling)
+        return CalibrationTestResult(statistic, _share_reached(statistics))
     drawn_rows = _drawn_rows(rows.kept, resampling.at(rows.data.kept))
     drawn_rows = resampling.progress.over(drawn_rows, resampling.n_draws, "draws")
     # 3. The kernel error, which computes the statistics of all draws itself.
-    if error is not None and not error.has_interval:
+    if is_kernel:
         statistic = float(rows.error_value(error))
         statistics = error.drawn_statistics(rows.kept, drawn_rows)
     # 4. Any other function, which is called for each draw.
@@ -433,6 +438,15 @@ def _share_reached(statistics):
     """
     # Labels that give the same bins may differ in the last digit.
     return float(np.mean(np.asarray(statistics) >= statistics[0] - 1e-12))
+
+
+def _stays_on_device(data, resampling):
+    """Return whether the kernel error draws labels where the scores are."""
+    return (
+        isinstance(data.scores, DeviceScores)
+        and data.sample_weight is None
+        and resampling.cluster is None
+    )
 
 
 def _units(rows, resampling):
