@@ -599,8 +599,9 @@ class _PairFitter(NamedTuple):
         return self._pair(model_of_all, recalibrator, method)
 
     def _pairs_of_folds(self, splits, run):
-        """Return a list with the pair of each fold, whose recalibrator is fitted to the
-        scores of its test rows.
+        """Return the list of the folds' pairs: a classifier fitted to the fold's
+        training rows, and a recalibrator fitted to its scores of the test rows. `run`
+        runs joblib's delayed calls.
         """
         if any(len(test) < 2 for _, test in splits):
             raise ValueError(

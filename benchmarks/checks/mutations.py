@@ -131,8 +131,8 @@ MUTATIONS = [
     ),
     (
         "_inference/count_laws.py",
-        "skewness = (1 - 2 * f)",
-        "skewness = (1 + 2 * f)",
+        "_square_factor = (1 - 2 * f)",
+        "_square_factor = (1 + 2 * f)",
         "interval calibration_test bootstrap",
     ),
     (

@@ -187,7 +187,8 @@ def _fixed_point(scores, labels, sample_weight):
         return (weight / total * gap,)
 
     # 1. The residuals on the finest grid.
-    finest = ScoreGrid(_FINEST_GRID, 0, _FINEST_GRID).rounded(scores, residual)[0]
+    grid = ScoreGrid(_FINEST_GRID, 0, _FINEST_GRID)
+    (finest,) = grid.rounded(scores, residual)
     if not finest.any():
         return 0.0
 
@@ -202,11 +203,15 @@ def _fixed_point(scores, labels, sample_weight):
         if _smoothed_error(first_quarter, narrowest) > narrowest:
             break
         if fineness == _FINEST_GRID:
+            # The solution is at most the narrowest width of the finest grid. The error
+            # at that width, at most the solution, stands in for it.
             return _smoothed_error(coefficients, narrowest)
         fineness *= 2
 
     def excess(sigma, coefficients=first_quarter):
-        """Return smECE_sigma less sigma, which is 0 at the solution."""
+        """Return smECE_sigma less sigma, which is 0 at the solution; from a quarter of
+        the coefficients unless others are given.
+        """
         return _smoothed_error(coefficients, sigma) - sigma
 
     # 3. The solution with a quarter of the coefficients, and one step of Newton's

@@ -184,15 +184,18 @@ class CountDraws:
         frequency : ndarray of shape (m,)
             Event probability of each cell under the hypothesis.
         c : float or ndarray of shape (m,), default=0
-            Share of the excess variance of the observed residuals that the drawn
-            numbers of events have; all of it from 1 on.
+            Share of the excess variance that the drawn numbers of events have: how far
+            the variance of the observed residuals exceeds the binomial one. Values
+            above 1 count as 1.
         """
-        # Each law, of some of the cells, turns random numbers into numbers of events.
+        # Each law (distribution), of some of the cells, turns random numbers into
+        # numbers of events.
         laws = self._laws(frequency, np.minimum(c, 1.0), lists_events=True)
         blocks = self._blocks()
-        # 1. Cells that hardly ever have an event. Each function is tabulated for 0, 1,
-        # ... events in each of these cells. Its sum is that of no event in any of them,
-        # the same for all draws, plus the differences of the few cells with events.
+        # 1. Cells that hardly ever have an event, whose law is the last one. Each
+        # function is tabulated for 0, 1, ... events in each of these cells. Its sum is
+        # that of no event in any of them, the same for all draws, plus the differences
+        # of the few cells with events.
         quiet = None
         sum_without_events = np.zeros((len(functions), 1))
         if isinstance(laws[-1], QuietCounts):
@@ -204,8 +207,9 @@ class CountDraws:
             ]
             sum_without_events = np.array([table[:1].sum(axis=1) for table in tables])
             differences = [table - table[0] for table in tables]
+            # A cell has an event if its uniform random number is above the threshold.
             threshold = quiet.no_event(len(self.trials))
-            if not laws:
+            if not laws:  # no other cells need the numbers below the thresholds
                 blocks = self._blocks_above(threshold)
         # 2. The sums of each block of draws, with those of the other cells.
         sums = []

@@ -57,11 +57,11 @@ class NormalCounts:
         self.cells = cells
         self._n = n
         # The count is mean + deviation (z + (z^2 - 1) skewness / 6), here sorted by
-        # powers of z. The factor of z^2 is deviation times skewness / 6.
-        skewness = (1 - 2 * f) * (1 - missing) / 6
-        self._square_factor = skewness
+        # powers of z. The standard deviation and the skewness are the binomial ones,
+        # each times sqrt(1 - missing): their product is (1 - 2 f) (1 - missing).
         self._deviation = np.sqrt(n * f * (1 - f) * (1 - missing))
-        self._constant = n * f - skewness
+        self._square_factor = (1 - 2 * f) * (1 - missing) / 6
+        self._constant = n * f - self._square_factor
 
     def counts(self, block):
         """Return the numbers of events (draws, m) for the normal deviates z of a

@@ -355,8 +355,10 @@ class _TestsOfEvents:
         return pvalue
 
     def at(self, tail):
-        """Return two arrays (4, n_problems), whose rows are the fields of the exact and
-        of the stretched `BiasTest`. Each limit is wrong with probability `tail`.
+        """Return two arrays (4, n_problems), of the tests with the exact and with the
+        longer intervals. Their rows are the fields of `BiasTest`: the exact p-value,
+        both limits, and the p-value that agrees with the limits. Each exact limit is
+        wrong with probability `tail`.
         """
         # The limits of the shift are those at which the observed number k of events is
         # in a tail of the distribution of their number S: P(S >= k) = tail at the lower
@@ -364,6 +366,8 @@ class _TestsOfEvents:
         # the shift at which k events are expected.
         tails = self._tails
         below = _distances_at_level(tails.at_least_observed, tail, self._first_distance)
+        # The tails take the distance by which the shift is smaller than the estimate,
+        # which is negative for the upper limit.
         above = _distances_at_level(
             lambda distance: tails.at_most_observed(-distance),
             tail,
@@ -373,6 +377,7 @@ class _TestsOfEvents:
         # smaller.
         low = _bias(self._rows, tails.estimated_shift + above)
         high = _bias(self._rows, tails.estimated_shift - below)
+        # The exact p-value agrees with the exact limits.
         exact = np.stack([self._pvalue, low, high, self._pvalue])
         if np.all(self._stretch == 1):
             return exact, exact

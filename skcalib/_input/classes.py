@@ -129,7 +129,8 @@ def positive_class(y_true, n_columns, pos_label, labels):
 def unique_labels(y, name, labels_name=None):
     """Return the sorted classes of labels, and the code (n,) of each label; raise for
     values that are no class labels, and for texts that differ only in case or in blanks
-    around them. `labels_name` is the user's argument that could name both, or None.
+    around them. The error proposes the user's argument `labels_name`, which lists all
+    labels, for texts that are different labels; None if there is no such argument.
     """
     # Booleans, and integers that are 0 and 1, need no sort.
     positive = zero_one(y) if y.dtype.kind in "biu" else None
@@ -161,8 +162,8 @@ def unique_labels(y, name, labels_name=None):
 
 def refuse_look_alikes(labels, counts, name, labels_name=None):
     """Raise if texts among distinct labels differ only in case or in blanks around
-    them. `counts` are the numbers of their rows, `name` that of the labels, and
-    `labels_name` the user's argument that could name both, or None.
+    them. `counts` are the numbers of their rows, `name` is the user's argument with the
+    labels, and `labels_name` the one that lists all distinct labels, or None.
     """
     first_of = {}  # the position of the first label of each spelling
     for k, label in enumerate(labels):

@@ -96,8 +96,8 @@ def classifier_scores(
 
 def _response_scores(model, X, labels, response_method, rows_sum_to_one, keep_tensor):
     """Return the validated scores of a classifier for the rows of X: a column for each
-    of its `labels`, or one column for a decision between two. With `keep_tensor`, a
-    tensor (n, C) is returned as it is.
+    of its `labels`, or one column for a decision between two. With `keep_tensor`,
+    a tensor stays a tensor (n, C), and its values are not checked.
     """
     is_logit = response_method == "decision_function"
     name = f"{response_method} of {type(model).__name__}"
@@ -109,7 +109,7 @@ def _response_scores(model, X, labels, response_method, rows_sum_to_one, keep_te
         name=name,
         classes_name=f"the classes_ of {type(model).__name__}",
     )
-    xp, _ = dispatched_namespace(response)
+    xp, _ = dispatched_namespace(response)  # None unless it is a tensor
     if keep_tensor and xp is not None and response.shape[0] == num_samples(X):
         return xp.reshape(response, (response.shape[0], -1))
     scores, _, _ = checked_scores(
@@ -118,18 +118,20 @@ def _response_scores(model, X, labels, response_method, rows_sum_to_one, keep_te
         input="logit" if is_logit else "probability",
         rows_sum_to_one=rows_sum_to_one,
     )
-    # A model that was loaded from a document is given the scores of its classifiers, so
-    # that the rows of X are not those of its scores.
+    # A model that was loaded from a JSON document has no classifiers: X holds their
+    # scores, (n_pairs, n, C) for several, and so may differ in its number of rows.
     has_rows = not getattr(model, "_is_given_scores", False)
     if has_rows and len(scores) != num_samples(X):
         raise ValueError(
             f"{name} returned {len(scores)} rows for {num_samples(X)} rows of X: a"
             " classifier must return one row of scores for each."
         )
-    if rows_sum_to_one and not is_logit and as_array(response)[0].dtype.itemsize < 4:
-        # Half precision: sums that are within its rounding are not 1 in double
-        # precision.
-        scores = scores / scores.sum(axis=1, keepdims=True, dtype=np.float64)
+    if rows_sum_to_one and not is_logit:
+        given, _ = as_array(response)
+        if given.dtype.itemsize < 4:
+            # Sums that are 1 up to the rounding of half precision are made 1 in double
+            # precision.
+            scores = scores / scores.sum(axis=1, keepdims=True, dtype=np.float64)
     return scores
 
 

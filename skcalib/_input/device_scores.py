@@ -46,8 +46,10 @@ def device_scores(values, *, input="probability", rows_sum_to_one=True):
     if scores.is_logit:
         is_valid = all(_are_logits(xp, block) for block in scores.given)
     else:
-        limits = ROUNDING.get(name, ROUNDING["float64"])
-        is_valid = scores.take_limits(*limits, rows_sum_to_one=rows_sum_to_one)
+        tolerances = ROUNDING.get(name, ROUNDING["float64"])
+        is_valid = scores.check_probabilities(
+            *tolerances, rows_sum_to_one=rows_sum_to_one
+        )
     return scores if is_valid else None
 
 
@@ -88,7 +90,7 @@ class DeviceScores:
         self.is_logit = is_logit
         self._values = values
         self._positions = None  # of the chosen rows, None for all
-        self._divisor = None  # of all rows (n,): see `take_limits`
+        self._divisor = None  # of all rows (n,): see `check_probabilities`
         self._clips = False  # whether some scores are outside [0, 1] by rounding
         # the columns that `of_labels` was last called with, and what it returned
         self._last_of_labels = (None, None)
@@ -227,16 +229,18 @@ class DeviceScores:
         dtype = np.float64 if self.sum_dtype == self.xp.float64 else np.float32
         return self.xp.asarray(values.astype(dtype), device=self.device)
 
-    def take_limits(self, refused, untouched, *, rows_sum_to_one):
-        """Return whether probabilities are valid: inside [0, 1], with rows that sum to
-        1, up to `refused`. Rows whose sum is off by more than `untouched` are divided
-        by it from here on.
+    def check_probabilities(self, tolerance, kept, *, rows_sum_to_one):
+        """Return whether probabilities are inside [0, 1], and the sums of their rows 1,
+        up to `tolerance`; set how valid ones are corrected whenever they are read.
+
+        Values are clipped to [0, 1], and rows whose sum differs from 1 by more than
+        `kept` are divided by it.
         """
         xp = self.xp
         totals = []
         for block in self.given:
             low, high = float(xp.min(block)), float(xp.max(block))
-            if not (low >= -refused and high <= 1 + refused):  # NaN, too
+            if not (low >= -tolerance and high <= 1 + tolerance):  # NaN, too
                 return False
             if low < 0 or high > 1:
                 self._clips = True
@@ -248,10 +252,10 @@ class DeviceScores:
         total = totals[0] if len(totals) == 1 else xp.concat(totals)
         difference = xp.abs(total - 1)
         worst = float(xp.max(difference))
-        if worst > untouched:
-            is_near = difference <= untouched
+        if worst > kept:
+            is_near = difference <= kept
             self._divisor = xp.where(is_near, xp.ones_like(total), total)
-        return worst <= refused
+        return worst <= tolerance
 
     def per_row(self, reduce, dtype=np.float64):
         """Return numbers of the rows (n,): what ``reduce(block, rows)`` makes of the

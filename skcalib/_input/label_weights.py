@@ -256,15 +256,15 @@ def label_weights(
     return LabelWeights(weight, None, "observed")
 
 
-def _shows_both(known, labels, scores, is_used):
-    """Return whether data sets like this one nearly always show what either label
-    weighs: whether the scores (n,) let expect enough of the rarer label, or enough were
-    seen. `is_used` (n,) says which rows have a positive weight, and `known` are the
-    `LabelWeights` of these.
+def _shows_both(weights, labels, scores, is_used):
+    """Return whether another sample of this size would show the weights of both labels
+    nearly always: the scores (n,) must let expect enough rows of the rarer label, or
+    the data contain enough. `is_used` (n,) says which rows have a positive weight, and
+    `weights` are the `LabelWeights` of these.
     """
     labels = labels[is_used]
     scores = scores[is_used].astype(np.float64)
-    probability, _, _ = known.event_probability(scores, labels)
+    probability, _, _ = weights.event_probability(scores, labels)
     expected = min(probability.sum(), np.sum(1 - probability))
     seen = min(np.count_nonzero(labels), np.count_nonzero(~labels))
     return expected >= _FEWEST_EXPECTED or seen >= _FEWEST_SEEN

@@ -367,9 +367,9 @@ def _is_scanned(text, files):
 
 
 def _scanned_source(text, name, files):
-    """Return the source that DuckDB reads, for a file or a glob, or an `_ArrowSource`
-    for a single Parquet file with few rows. None for text in which DuckDB does not find
-    the same columns as pandas.
+    """Return the source that DuckDB reads, for the path or glob pattern `text` of
+    `files`, or an `ArrowSource` for a single Parquet file with few rows. None for text
+    files in which DuckDB does not find the same columns as pandas.
     """
     from skcalib.engines import scan
 
@@ -385,7 +385,9 @@ def _scanned_source(text, name, files):
 
         with ParquetFile(files[0]) as file:
             if file.metadata.num_rows <= _MOST_ROWS:
-                return ArrowSource(files[0], files[0], name, "parquet")
+                # The file of the user is read itself, not a copy.
+                (path,) = files
+                return ArrowSource(path, original=path, name=name, kind="parquet")
     try:
         relation = scan(text)
     except (FileNotFoundError, ValueError) as error:

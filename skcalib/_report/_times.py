@@ -562,6 +562,8 @@ def _calendar_key(period):
         match = pattern.fullmatch(period.strip())
         if match is None:
             continue
+        # `_either_way` names the groups: y1 and p1 match the year and the part of the
+        # year (its quarter, its month) if the year is first, y2 and p2 if it is last.
         year = match["y1"] or match["y2"]
         if year is None:
             return None

@@ -438,8 +438,8 @@ def _deepest_minima(scores):
 class _BrierScore:
     """The summed Brier score as a function of the inverse temperature.
 
-    Logits are (n, K), the true classes `codes` (n,); weights are scaled so that the
-    largest is 1.
+    Logits are (n, K); `codes` (n,) are the columns of the true classes. Weights are
+    scaled so that the largest is 1.
     """
 
     def __init__(self, logits, codes, sample_weight):
@@ -447,6 +447,8 @@ class _BrierScore:
         self.codes = codes
         self.weight = row_weights(sample_weight, logits)
         if sample_weight is not None:
+            # The minimum does not move, and weights of any scale give sums and
+            # derivatives of moderate size.
             xp = namespace_of(logits)
             self.weight = self.weight / xp.max(self.weight)
 

@@ -226,12 +226,13 @@ def edges_above(ordered, last_of_bin):
     Equal scores are not separated. The largest score has no next one, and no inner edge
     above it.
     """
-    # "right" counts the scores up to the last of a bin: the position of the next larger
-    # score.
+    # The position of the next larger score is the number of scores up to the last one
+    # of a bin, which "right" counts.
     above = ordered.searchsorted(ordered[last_of_bin], side="right")
-    above = above[first_rows(above)]
-    above = above[above < len(ordered)]
-    return edges_between(ordered[above - 1], ordered[above])
+    # Bins that end among equal scores give the same position more than once.
+    distinct = above[first_rows(above)]
+    inner = distinct[distinct < len(ordered)]
+    return edges_between(ordered[inner - 1], ordered[inner])
 
 
 def edges_between(lower, upper):

@@ -296,7 +296,10 @@ class CertifiedThreshold(ResultTable):
             y_proba = in_order_of(
                 y_proba, classes, name="y_proba", classes_name="classes"
             )
-        scores = deciding_scores(y_proba, as_tuple(self.promise)[0], self.column)
+        # Guarantees that share a threshold are about the same scores: the first of them
+        # says whether these are for an event, an answer or confidences.
+        first_promise = as_tuple(self.promise)[0]
+        scores = deciding_scores(y_proba, first_promise, self.column)
         return scores >= self.threshold
 
     def columns(self) -> dict:

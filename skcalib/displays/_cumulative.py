@@ -368,10 +368,11 @@ class CumulativeDifferenceDisplay(FromEstimator):
         their names in the legend. `x` says what the horizontal axis shows.
         """
         position, difference = self._points(curve, x)  # in percentage points
-        # The value that the largest absolute value of Brownian motion on [0, 1] stays
-        # below with this probability. The p-value falls from 1 to 0 in this range.
-        level = 1 - self.confidence_level
-        quantile = brentq(lambda x: maximum_pvalue(x) - level, 0.05, 20)
+        # The largest absolute value of Brownian motion on [0, 1] is below `quantile`
+        # with the probability `confidence_level`: the p-value of this maximum, which
+        # falls from 1 at .05 to 0 at 20, is `error` there.
+        error = 1 - self.confidence_level
+        quantile = brentq(lambda maximum: maximum_pvalue(maximum) - error, 0.05, 20)
         half_width = 100 * curve.deviation * quantile
         style = {"facecolor": neutral(0.16), "linewidth": 0, "zorder": 1}
         self.band_ = axes.axhspan(-half_width, half_width, **styled(band_kw, **style))

@@ -163,10 +163,12 @@ class BinLimitsMaker:
         return np.clip(drawn + factor * (frequency - drawn), 0, 1)
 
     def _counts_of_rows(self, weight, events):
-        """Return numbers (n_resamples, 2, n_cells) of non-events and events in
-        resamples of the rows of cells with these weights and sums of events.
+        """Return the numbers (n_resamples, 2, n_cells) of non-events and events in
+        bootstrap resamples of the rows. `weight` and `events` (n_cells,) are the total
+        weight of each cell and that of its events.
         """
-        # A row is drawn from 2 n_cells kinds: cell by cell, non-events then events.
+        # Each row is drawn from 2 n_cells categories: the non-events of every cell,
+        # then the events of every cell.
         shares = np.concatenate((weight - events, events)) / weight.sum()
         n_rows = max(1, round(float(weight.sum())))
         rng = np.random.default_rng(self.seed)

@@ -378,18 +378,20 @@ class RiskCoverageDisplay(FromEstimator):
             share = curve.answered[is_shown]
             values = [curve.error[is_shown], curve.low[is_shown], curve.high[is_shown]]
             style = {**styles[rank], "label": model_label(name, finding)}
+            # It appends the artists to `lines_` and `bands_`.
             draw_curve(self, axes, share, values, style, line_kw, band_kw)
             highest = max(highest, curve.error[is_shown].max())
-            if self.target is not None and curve.certified.found:
+            certified = curve.certified  # the threshold that meets the target
+            if self.target is not None and certified.found:
+                _, marker = mark(rank)
                 point = styled(
                     point_kw,
                     color=style["color"],
-                    marker=mark(rank)[1],
+                    marker=marker,
                     markersize=7,
                     zorder=4,
                     linestyle="none",
                 )
-                certified = curve.certified
                 error = certified.n_wrong / certified.n_accepted
                 self.points_ += axes.plot(certified.accepted, error, **point)
         keys = {f"{level_words(self.confidence_level)} interval": self.bands_[0]}

@@ -42,21 +42,22 @@ _FEW_FETCHED = 2**19
 _MOST_FETCHED = 2**21
 _SETTLED = -1  # depth of a cell that is not split any more
 _LARGEST_SCALE = 1e300  # for cells whose width is so small that the scale overflows
-# Of the coarse cells a quarter are equally wide; these shares are narrow within 2^-7,
-# 2^-13 and 2^-20 of 0 and of 1.
+# A quarter of the coarse cells are equally wide. The others are narrow within a width
+# of 0 and of 1: `_SHARES` has the share of cells for each width.
 _LINEAR_SHARE = 1 / 4
 _SHARES = {2.0**-7: 3 / 8, 2.0**-13: 1 / 4, 2.0**-20: 1 / 8}
 _LAST_BAND = 9  # of the fine cells: it reaches from 2^-37 down to 0
 
 
 def coarse_place(score, n_cells):
-    """Return a nondecreasing function of the score, from 0 to `n_cells`, whose floor is
-    the number of the score's coarse cell. `score` is an array or an expression.
+    """Return a nondecreasing function of scores in [0, 1] whose floor is the number of
+    the score's coarse cell. It is negative near 0, and rises by about `n_cells` in all.
 
-    It is the sum of a line and of hyperbolas that are steep near 0 and 1, where cells
-    are therefore narrow. Engines round sums, differences and quotients in the same way,
-    so that a score has the same number everywhere, and none of the terms decreases by
-    rounding. A root or a logarithm would take several times as long.
+    `score` is an array, or a Narwhals expression for a column. The function is the sum
+    of a line and of hyperbolas that are steep near 0 and 1, where cells are therefore
+    narrow. NumPy and databases round sums, differences and quotients in the same
+    way, so that a score has the same number everywhere, and rounding lets none of the
+    terms decrease. A root or a logarithm would take several times as long.
     """
     place = score * (_LINEAR_SHARE * n_cells)
     for width, share in _SHARES.items():

@@ -20,15 +20,15 @@ from skcalib.metrics._slope import not_estimable
 
 _LEVEL = 0.05  # of the closed test
 _EVENTS_PER_COEFFICIENT = 10
-# What each step does to the log-odds of the probabilities.
-_DONE = {
+# The advice to take each step, by its name.
+_ADVICE = {
     "none": "Keep the probabilities as they are",
     "intercept": "Update the intercept alone",
     "slope": "Update the intercept and the slope",
     "features": "Update the intercept, the slope and the feature coefficients",
 }
 # What the last step does, where a simpler one is chosen.
-_MORE = {
+_LAST_STEP = {
     "slope": "updating the intercept and the slope",
     "features": "updating the intercept, the slope and the feature coefficients",
 }
@@ -66,13 +66,14 @@ class UpdateTest(ResultTable):
         """Say which step was chosen, and the p-values that decided it."""
         steps = self.step.tolist()
         k = steps.index(self.chosen)
-        done = _DONE[self.chosen]
+        advice = _ADVICE[self.chosen]
         last = steps[-1]
+        # The p-value of a step tests the hypothesis that the last step adds nothing.
         if k == len(steps) - 1:
             simpler = pvalue_words(self.pvalue[:-1].max())
-            return f"{done}: every simpler step is rejected (largest {simpler})."
-        found = f"{_MORE[last]} brings no detectable improvement"
-        sentence = f"{done}: {found} ({pvalue_words(self.pvalue[k])})."
+            return f"{advice}: every simpler step is rejected (largest {simpler})."
+        found = f"{_LAST_STEP[last]} brings no detectable improvement"
+        sentence = f"{advice}: {found} ({pvalue_words(self.pvalue[k])})."
         if k > 0:
             before = pvalue_words(self.pvalue[k - 1])
             sentence += f" The simpler step '{steps[k - 1]}' is rejected ({before})."

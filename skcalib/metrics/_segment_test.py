@@ -584,9 +584,12 @@ class _Segments:
         self.n = np.array(list(sizes.values()))
         self.words = []
         for key in self.keys:
-            conditions = [columns[j].words[part] for j, part in key]
+            conditions = []
+            for column, part in key:
+                conditions.append(columns[column].words[part])
+            # The whole data set has no condition.
             self.words.append(" and ".join(conditions) or ALL_ROWS)
-        self.crossings = self._crossings()
+        self.crossings = self._crossings()  # one for each combination of columns
         self.weight = None
         variance_of_row = scores * (1 - scores)
         self.total = self.n  # total weight of each segment, (n_segments,)
@@ -596,6 +599,7 @@ class _Segments:
             self.total = self._cell_sums(self.weight).sum(axis=1)
             variance_of_row = label_weights.variance(scores, labels)
             if not label_weights.is_known:
+                # The variance is then estimated by the observed squares of residuals.
                 self.has_events = self._have_events(labels)
         # Expected events by segment and score cell, (n_segments, n_score_cells).
         self.expected = self._cell_sums(

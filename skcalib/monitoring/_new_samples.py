@@ -98,13 +98,16 @@ class LabelledSamples:
         """Return the scores of the event (n_new,) and the predicted labels (n_new,),
         which are None for two classes.
         """
-        if None not in self.classes.tolist():  # both labels are known
+        # None stands for the other label where the data have the positive one alone.
+        if None not in self.classes.tolist():
             y_proba_new = in_order_of(
                 y_proba_new,
                 np.sort(self.classes),
                 name="y_proba_new",
                 classes_name="the labels",
             )
+        # From three columns on, the predicted class is returned, and its probability;
+        # tensors on a device may stay there.
         scores, predicted, confidence = checked_scores(
             y_proba_new, name="y_proba_new", predict_from=3, may_stay=True
         )

@@ -190,11 +190,11 @@ def certify_groups(recalibrators, level, kind, **options):
     """Return one certificate, at the confidence level `level`, for the fitted
     recalibrators of all groups.
 
-    The groups must have been fixed beforehand. `kind` is "conditional" for a guarantee
-    for all predicted probabilities, which follows from those of the groups by the union
-    bound; or "marginal" for that of a random future sample, which is in one group only,
-    so that the level of each group is `level`. `options` holds the other arguments of
-    `certificate`.
+    The groups must have been fixed beforehand. A "conditional" guarantee (`kind`) is
+    for all predicted probabilities: each group gets the higher level at which the union
+    bound gives `level` for all groups together. A "marginal" guarantee is for the
+    probability of one random future sample. It belongs to one group only, so that each
+    group keeps `level`. `options` holds the other arguments of `certificate`.
     """
     from skcalib.guarantees._uniform_mass import union_level
 

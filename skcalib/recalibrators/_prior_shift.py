@@ -241,8 +241,9 @@ class PriorShift(LogitRecalibrator):
         return "it has limits only with target_mean=(estimate, low, high)"
 
     def _limits_at(self, level):
-        # The limits of `target_mean`, on the log-odds scale. At another level than
-        # theirs, distances are in proportion to normal quantiles.
+        # `fit` stored the distances "below" and "above" from the shift of the log-odds
+        # to the shifts for the limits of `target_mean`, and the "level" of these. At
+        # another level, distances are in proportion to normal quantiles.
         state = self._limits.state
         ratio = ndtri((1 + level) / 2) / ndtri((1 + state["level"]) / 2)
 

@@ -191,14 +191,16 @@ class QuadraticScaling(PartiallyPooledRecalibrator):
         return regression(self._limits_position, coef)
 
     def _limits_position(self, scores):
-        """Return the features (3, n) of log-odds (n,): of the parabola, and of its
-        tangents beyond the range of the fit.
+        """Return the features (3, n) of log-odds (n,): those of the parabola, and
+        beyond the range of the fit those of its tangents at the ends.
         """
         low, high = self.log_odds_range_
         width = _width(low, high)
         inside = np.clip(scores, low, high)
         features = _features(inside, low, width)
         beyond = (scores - inside) / width
+        # The coefficients of rows 1 and 2 are the slopes, times the width, at the low
+        # and at the high end: these are the slopes of the tangents.
         features[1] += np.where(beyond < 0, beyond, 0.0)
         features[2] += np.where(beyond > 0, beyond, 0.0)
         return features
@@ -207,10 +209,16 @@ class QuadraticScaling(PartiallyPooledRecalibrator):
         """Return the `PooledMap`: one parabola, fitted to the `ClassProblems` of all
         classes together, to which `class_pooling` pulls each class's own.
         """
-        coef, ridge_matrix, ends = self._fit_parabola(*problems.flat)
+        log_odds, labels, sample_weight = problems.flat  # of all classes, (K n,)
+        coef, ridge_matrix, ends = self._fit_parabola(log_odds, labels, sample_weight)
         low, high = ends
-        features = partial(_features, low=low, width=_width(low, high))
-        return PooledMap(features, coef, ridge_matrix, self._lower, ends=ends)
+        return PooledMap(
+            features=partial(_features, low=low, width=_width(low, high)),
+            coef=coef,
+            distance=ridge_matrix,
+            lower=self._lower,
+            ends=ends,
+        )
 
     def _fit_parabola(self, log_odds, labels, sample_weight):
         """Return the coefficients (3,) of a parabola, its value at the low end and its

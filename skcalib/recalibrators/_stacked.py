@@ -353,8 +353,8 @@ class StackedRecalibrator(MeasuredRecalibrator):
         return next(filter(None, reasons), "")
 
     def _limits_at(self, level):
-        # Their distance from the stack's probability is the weighted root mean square
-        # of the distances of the members' limits from it.
+        # The distance of the stack's limits from its probability is the weighted root
+        # mean square of the distances of the members' limits from that probability.
         members = []
         used = self.weights_[self.weights_ > 0]
         for weight, member in zip(used, self._used_members(), strict=True):
@@ -375,6 +375,7 @@ class StackedRecalibrator(MeasuredRecalibrator):
                 low = high = calibrated[:, 1]
                 if limits_of_member is not None:
                     limits = limits_of_member(scores, calibrated)
+                    # The columns of (n, 2) are the lower and the upper limits.
                     low, high = widened_limits(*limits, calibrated).T
                 below += weight * np.maximum(probability - low, 0) ** 2
                 above += weight * np.maximum(high - probability, 0) ** 2
