@@ -336,8 +336,8 @@ MUTATIONS = [
     ),
     (
         "_errors/bin_free.py",
-        "return np.maximum(sums.max(axis=-1), -sums.min(axis=-1))",
-        "return sums.max(axis=-1)",
+        "return xp.maximum(xp.max(sums, axis=-1), -xp.min(sums, axis=-1))",
+        "return xp.max(sums, axis=-1)",
         "bin_free",
     ),
     (
