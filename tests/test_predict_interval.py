@@ -1054,40 +1054,55 @@ def public_recalibrators():
     return found
 
 
-# What a recalibrator is made with to have limits for two classes; None has none.
+# What a recalibrator that has limits for two classes is made with.
 WITH_LIMITS = {
-    "ClasswiseTemperatureScaling": None,
-    "EnsembleTemperatureScaling": None,
+    "BetaCalibration": {},
+    "DirichletCalibration": {},
     "GroupwiseRecalibrator": {"groups": None},
+    "HistogramBinning": {},
+    "IsotonicCalibration": {},
+    "MatrixScaling": {},
     "MulticalibratedRecalibrator": {
         "recalibrator": PlattScaling(),
         "features": lambda X: np.zeros((len(X), 1)),
         "max_rounds": 0,
     },
-    "OnlineRecalibrator": None,
-    "PriorShift": None,
+    "PlattScaling": {},
+    "QuadraticScaling": {},
     "RecalibratedClassifierCV": {
         "estimator": LogisticRegression(),
         "recalibrator": PlattScaling(),
     },
     "Recalibrator": {"recalibrator": PlattScaling()},
+    "ScalingBinning": {},
+    "SplineCalibration": {},
     "StackedRecalibrator": {
         "recalibrators": [PlattScaling()],
         "uncalibrated_weight": 0,
     },
+    "TemperatureScaling": {},
+    "UniformMassBinning": {},
+    "VectorScaling": {},
+    "VennAbers": {},
 }
 
 
 @pytest.mark.parametrize("name", sorted(public_recalibrators()))
-def test_every_recalibrator_takes_clusters_for_its_limits(name):
-    """Samples that stand twice in their cluster are worth one each."""
+def test_every_recalibrator_takes_clusters_and_has_limits_or_refuses(name):
     kind = public_recalibrators()[name]
     clusters = inspect.signature(kind.fit).parameters["clusters"]
     assert clusters.kind is inspect.Parameter.KEYWORD_ONLY
     assert clusters.default is None
-    parameters = WITH_LIMITS.get(name, {})
-    if parameters is None:
-        return
+    if name not in WITH_LIMITS:
+        scores, y = rows(60)
+        fitted = kind().fit(scores, y)
+        with pytest.raises(ValueError, match=f"{name}.predict_interval"):
+            fitted.predict_interval(scores)
+
+
+@pytest.mark.parametrize("name", WITH_LIMITS)
+def test_clusters_of_equal_samples_widen_the_limits(name):
+    """Samples that stand twice in their cluster are worth one each."""
     scores, y = rows(300)
     X = scores
     fit_options, options = {}, {}
@@ -1096,7 +1111,7 @@ def test_every_recalibrator_takes_clusters_for_its_limits(name):
     if name == "GroupwiseRecalibrator":
         fit_options["groups"] = np.tile(["a"], 600)
         options["groups"] = ["a"] * 300
-    model = kind(**parameters)
+    model = public_recalibrators()[name](**WITH_LIMITS[name])
     widths = []
     for clusters in (None, np.tile(np.arange(300), 2)):
         fitted = model.fit(
