@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 from scipy.optimize import minimize, minimize_scalar
-from scipy.special import expit, logit, roots_hermite
+from scipy.special import expit, log_expit, logit, roots_hermite
 from scipy.stats import norm, t
 
 from benchmarks.new_hospital import coverage
@@ -15,6 +15,7 @@ from skcalib._solvers.random_effects import (
     prediction_limits,
     reml_variance,
 )
+from skcalib._solvers.random_intercept import _Likelihood
 from skcalib.evaluation import calibration_by_cluster, validation_sample_size
 from skcalib.evaluation._sample_size import _n_auc, _n_oe, _n_slope
 from skcalib.metrics import calibration_slope_intercept
@@ -379,3 +380,32 @@ def test_the_largest_number_is_what_is_needed():
 def test_what_is_no_risk_is_refused(risk, options, message):
     with pytest.raises(ValueError, match=message):
         validation_sample_size(risk, **options)
+
+
+@pytest.mark.parametrize("largest", [5, 40, 700])
+def test_the_likelihood_of_clusters_has_no_range_that_overflows(largest):
+    """It is that of the labels at each shift, and finite at the ends of its table."""
+    rng = np.random.default_rng(1)
+    log_odds = np.linspace(-largest, largest, 400)
+    is_event = rng.random(400) < expit(log_odds)
+    cluster = np.repeat(np.arange(10), 40)
+    likelihood = _Likelihood(log_odds, is_event.astype(float), np.ones(400), cluster)
+    for shift in (likelihood.centre - 1.3, likelihood.centre + 0.3):
+        found = likelihood._clusters(np.full(10, shift))
+        shifted = np.where(is_event, log_odds + shift, -log_odds - shift)
+        expected = np.bincount(cluster, log_expit(shifted))
+        assert found[0] == pytest.approx(expected, abs=1e-6)
+        slope = np.bincount(cluster, is_event - expit(log_odds + shift))
+        assert found[1] == pytest.approx(slope, abs=1e-5)
+    for far in (-1e4, 1e4):
+        assert np.isfinite(likelihood._clusters(np.full(10, far))).all()
+
+
+def test_a_cluster_of_scores_next_to_zero_prints_no_warning(recwarn):
+    rng = np.random.default_rng(0)
+    scores = rng.uniform(0.1, 0.9, 1200)
+    labels = rng.random(1200) < scores
+    scores[:40], labels[:40] = 1e-310, False
+    found = calibration_by_cluster(labels, scores, np.repeat(np.arange(30), 40))
+    assert np.isfinite(found.pooled["observed_expected"].estimate)
+    assert not [warning for warning in recwarn if "overflow" in str(warning.message)]

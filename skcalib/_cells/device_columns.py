@@ -156,7 +156,7 @@ class DeviceTask:
 
     def swept_edges(self, strategy):
         """Return the edges of a `MonotonicSweep`, found on the device; None if that has
-        no double precision, or for so many bins that the scores are copied instead.
+        no double precision, or if there are too many bins: the scores are copied then.
         """
         cells = self.cells_in_place()
         xp = cells.xp

@@ -180,7 +180,7 @@ class DeviceScores:
         return ((rows, self.tensor_of(rows)) for rows in self._slices())
 
     def blocks_of(self, most_rows):
-        """The same in blocks of at most so many rows."""
+        """The slices of at most `most_rows` rows, with their scores (m, K)."""
         return ((rows, self.tensor_of(rows)) for rows in self._slices(most_rows))
 
     @property

@@ -137,22 +137,21 @@ class _Likelihood:
         events = weight * labels
         non_events = weight - events
         events_of_cluster = np.bincount(cluster, events)
-        # With z the odds against an event, log p is -log(1 + z), log(1 - p) is that
-        # minus the log-odds, and p (1 - p) is z p^2. So a shift takes one logarithm of
-        # each sample.
+        # With log-odds x and z = exp(-|x|), which cannot overflow, -log p is max(-x, 0)
+        # + log(1 + z), -log(1 - p) is x more, and p (1 - p) is z / (1 + z)^2. So a
+        # shift takes one exponential and one logarithm of each sample.
         of_offsets = np.bincount(cluster, non_events * offsets)
         of_shift = np.bincount(cluster, non_events)
-        odds_against = np.exp(-offsets)
         for position, shift in enumerate(self._grid):
-            z = odds_against * np.exp(-shift)
-            probability = 1 / (1 + z)
-            expected = weight * probability
-            log_loss = np.bincount(cluster, weight * np.log(1 + z))
-            log_loss += of_offsets + shift * of_shift
+            log_odds = offsets + shift
+            z = np.exp(-np.abs(log_odds))
+            larger = 1 / (1 + z)  # the larger of p and 1 - p
+            expected = weight * np.where(log_odds < 0, z * larger, larger)
+            log_loss = weight * (np.maximum(-log_odds, 0) - np.log(larger))
             derivatives[position] = (
-                -log_loss,
+                -(np.bincount(cluster, log_loss) + of_offsets + shift * of_shift),
                 events_of_cluster - np.bincount(cluster, expected),
-                -np.bincount(cluster, z * probability * expected),
+                -np.bincount(cluster, weight * z * larger**2),
             )
         # 2. The interpolating polynomials: (degree 5 to 0, interval, cluster).
         table = BPoly.from_derivatives(self._grid, list(derivatives))

@@ -195,7 +195,7 @@ def predicted_power(trials, rate, limit, level):
     # `binomial_pvalue` is 1 above this number.
     most = np.minimum(most, np.floor(sizes * limit - 1 + ROUNDING))
     most = most[size_of_set]
-    # The normal approximation to the probability of at most so many errors.
+    # The normal approximation to the probability of at most this number of errors.
     mean = trials * rate
     # Positive, since it is divided by.
     deviation = np.sqrt(np.maximum(mean * (1 - rate), np.finfo(np.float64).tiny))

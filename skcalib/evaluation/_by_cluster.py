@@ -390,8 +390,9 @@ class _ClusterFit:
         # The exact test under a common shift of the log-odds gives limits of the bias,
         # mean score less event frequency.
         test = bias_test(self.scores, self.n_events, level, self.weight)
-        low = (mean_score - test.high) / mean_score
-        high = (mean_score - test.low) / mean_score
+        with np.errstate(over="ignore"):  # infinite where next to no event is expected
+            low = (mean_score - test.high) / mean_score
+            high = (mean_score - test.low) / mean_score
         self.intervals["observed_expected"] = (self.n_events / expected, low, high)
         return ""
 
