@@ -824,7 +824,7 @@ def test_classes_of_labels_are_found_in_one_place():
     exceptions = {
         # whether both classes have rows in a part of the samples
         "decisions/_classifier",
-        "recalibrators/_groupwise",
+        "recalibrators/_group_parts",
     }
     found = []
     for path, calls in _calls_of_modules().items():

@@ -9,7 +9,6 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.utils import get_tags
 
 from skcalib import (
-    GroupwiseRecalibrator,
     HistogramBinning,
     IsotonicCalibration,
     Recalibrator,
@@ -55,6 +54,7 @@ from skcalib.metrics import (
     reliability_curve,
 )
 from skcalib.monitoring import calibration_trend
+from skcalib.recalibrators._group_parts import parts_of_groups
 
 
 class Told:
@@ -383,9 +383,7 @@ def test_small_groups_are_merged_by_shrunken_residuals():
     # that have none, 1 / 12, 2.4 / 18, .9 / 19 and 4.5 / 15: the third group is next to
     # the first one.
     sizes = np.array([2, 8, 9, 5])
-    model = GroupwiseRecalibrator(min_group_size=10)
-    model.group_sizes_ = sizes.astype(float)
-    part = model._parts(sizes * np.array([0.5, 0.3, 0.1, 0.9]))
+    part = parts_of_groups(sizes, 10, sizes * np.array([0.5, 0.3, 0.1, 0.9]))
     assert part.tolist() == [0, 1, 0, 1]
 
 

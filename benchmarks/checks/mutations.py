@@ -606,8 +606,8 @@ MUTATIONS = [
         "group_monitors",
     ),
     (
-        "recalibrators/_groupwise.py",
-        "sizes[small] + self.min_group_size)",
+        "recalibrators/_group_parts.py",
+        "sizes[small] + min_size)",
         "sizes[small])",
         "small_rules",
     ),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Literal, NamedTuple, Self
+from typing import TYPE_CHECKING, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,8 +16,6 @@ from skcalib._fitting.provenance import provenance
 from skcalib._fitting.wrapped import (
     check_recalibrator,
     class_parameters,
-    design_parameters,
-    fitted_clone,
     refuse_features,
 )
 from skcalib._input.groups import refuse_measurements
@@ -28,12 +26,12 @@ from skcalib._input.sklearn_private import HasMethods, Interval
 from skcalib._input.warn import warn
 from skcalib._intervals.influence import cluster_codes
 from skcalib._intervals.one_probability.samples import widened_limits
-from skcalib._rows.blocks import taken
 from skcalib._rows.keys import check_ids
 from skcalib._rows.sorting import rows_by_code
 from skcalib.maps import Choice, GroupOf, Largest, Mixture, Place, checks, map_of
 from skcalib.recalibrators._base import BaseRecalibrator, decisions
 from skcalib.recalibrators._certified_mixin import certify_groups, forbid_certificates
+from skcalib.recalibrators._group_parts import PartRows, parts_of_groups
 from skcalib.recalibrators._temperature import TemperatureScaling
 from skcalib.recalibrators._transformer import RecalibratorOfColumns
 from skcalib.recalibrators._uniform_mass import UniformMassBinning
@@ -275,7 +273,7 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         self.group_sizes_ = sizes.astype(np.float64)
         # 1. The fit to all rows, which small groups use.
         recalibrator = self._unfitted_recalibrator()
-        rows = _PartRows(scores, y, sample_weight, cluster, slice(None))
+        rows = PartRows(scores, y, sample_weight, cluster, slice(None))
         if cluster is not None:
             cluster_codes(rows.clusters)  # one cluster of all rows is refused
         self.pooled_recalibrator_ = rows.fit(recalibrator)
@@ -287,11 +285,13 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
             if sample_weight is not None:
                 residuals = sample_weight * residuals
             residual_sums = np.bincount(group, residuals, minlength=len(sizes))
-        part_of_group = self._parts(residual_sums)
+        part_of_group = parts_of_groups(
+            self.group_sizes_, self.min_group_size, residual_sums
+        )
         # 3. The fits of the parts.
         rows_of_part = {}
         for part, rows in rows_by_code(part_of_group[group]):
-            rows_of_part[part] = _PartRows(scores, y, sample_weight, cluster, rows)
+            rows_of_part[part] = PartRows(scores, y, sample_weight, cluster, rows)
         self._fit_parts(recalibrator, part_of_group, rows_of_part)
         if cluster is not None:
             self._has_one_cluster = np.zeros(len(sizes), dtype=bool)
@@ -320,7 +320,7 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         refuse_measurements(self.groups_, "groups")
         rows_of_groups = [rows[i] for i in np.argsort(position)]
         self.group_sizes_ = np.array([rows.size for rows in rows_of_groups])
-        part_of_group = self._parts(residual_sums=None)
+        part_of_group = parts_of_groups(self.group_sizes_, self.min_group_size)
         # A part is one group here; those that are too small have the number -1.
         rows_of_part = dict(zip(part_of_group.tolist(), rows_of_groups, strict=True))
         self._fit_parts(recalibrator, part_of_group, rows_of_part)
@@ -827,28 +827,6 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         is_right = codes == probabilities.argmax(axis=1)
         return is_right - probabilities.max(axis=1)
 
-    def _parts(self, residual_sums):
-        """Return the number of the part (n_groups,) with which each group is fitted, -1
-        for groups that use the pooled fit. Each large group is a part. Small groups
-        with similar weighted `residual_sums` (n_groups,) are merged, unless these are
-        None.
-        """
-        sizes = self.group_sizes_
-        is_large = (sizes >= self.min_group_size) & (sizes > 0)
-        n_large = np.count_nonzero(is_large)
-        part_of_group = np.full(len(sizes), -1)
-        part_of_group[is_large] = np.arange(n_large)
-        small = np.flatnonzero(~is_large & (sizes > 0))
-        if residual_sums is None or sizes[small].sum() < self.min_group_size:
-            return part_of_group
-        # Small groups with similar mean residuals are merged. The means are shrunken
-        # toward 0, as if each group had `min_group_size` more rows without a residual.
-        shrunken = residual_sums[small] / (sizes[small] + self.min_group_size)
-        small = small[np.argsort(shrunken, kind="stable")]
-        merged_part = _merge_neighbours(sizes[small], self.min_group_size)
-        part_of_group[small] = n_large + merged_part
-        return part_of_group
-
     def _fit_parts(self, recalibrator, part_of_group, rows_of_part):
         """Fit clones of a recalibrator to parts, sets of groups that are fitted
         together.
@@ -856,7 +834,7 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         Set `recalibrators_`, from each group to its own, and `_own_share` (n_groups,),
         its weight in the mean with the pooled one. Groups with the number -1 in
         `part_of_group`, and of a part whose rows lack a class, use the pooled fit.
-        `rows_of_part` maps the others to a `_PartRows`, or to what a table has in its
+        `rows_of_part` maps the others to a `PartRows`, or to what a table has in its
         place.
         """
         self.recalibrators_ = dict.fromkeys(
@@ -887,68 +865,6 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         forbid_certificates(self.pooled_recalibrator_, _NO_CERTIFICATE)
         for uncovered in self._without_certificate().values():
             forbid_certificates(uncovered, _NO_CERTIFICATE)
-
-
-class _PartRows(NamedTuple):
-    """The rows of one part: those with the indices `index` (n_part,) of all scores
-    (n, C), labels `y` (n,), weights (n,) or None and codes of clusters (n,) or None.
-    """
-
-    scores: np.ndarray
-    y: np.ndarray
-    sample_weight: np.ndarray | None
-    cluster: np.ndarray | None
-    index: np.ndarray | slice
-
-    @property
-    def n_classes(self):
-        """How many classes have rows."""
-        return len(np.unique(self.y[self.index]))
-
-    @property
-    def clusters(self):
-        """Codes of the clusters of those rows that have a weight."""
-        cluster = self.cluster[self.index]
-        if self.sample_weight is None:
-            return cluster
-        return cluster[self.sample_weight[self.index] > 0]
-
-    @property
-    def has_one_cluster(self):
-        """Whether clusters were given, and these rows are of one of them."""
-        return self.cluster is not None and np.ptp(self.clusters) == 0
-
-    def fit(self, recalibrator):
-        """Return a clone of a recalibrator, fitted to these rows; of one cluster, as if
-        they were independent.
-        """
-        cluster = None
-        if not self.has_one_cluster:
-            cluster = taken(self.cluster, self.index)
-        return fitted_clone(
-            recalibrator,
-            self.scores[self.index],
-            self.y[self.index],
-            taken(self.sample_weight, self.index),
-            **design_parameters(recalibrator, importance=False, cluster=cluster),
-        )
-
-
-def _merge_neighbours(sizes, least):
-    """Return each group's part (n_groups,): neighbours are merged until their `sizes`
-    reach `least`, as all together must; those left over join the last part.
-    """
-    part = 0
-    size_of_part = 0.0
-    part_of_group = []
-    for size in sizes:
-        part_of_group.append(part)
-        size_of_part += size
-        if size_of_part >= least:
-            part += 1
-            size_of_part = 0.0
-    last_part = part - 1
-    return np.minimum(part_of_group, last_part)
 
 
 def _first_six(names):
