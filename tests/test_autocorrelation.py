@@ -141,7 +141,7 @@ def test_independent_samples_are_seldom_called_alike(n, rate):
         found = error_autocorrelation(y_true, y_proba, np.arange(n))
         rejected += found.pvalue < 0.05
         if found.pvalue >= 0.05:
-            assert str(found).startswith("No dependence over time")
+            assert str(found).startswith("Consecutive samples do not have")
     assert rejected <= 10
 
 

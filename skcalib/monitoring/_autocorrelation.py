@@ -63,8 +63,9 @@ class ErrorAutocorrelation(ResultRecord):
                 f" ({words} for a factor of at most {harmless})."
             )
         return (
-            "No dependence over time is detectable that would make intervals too short"
-            f" by a factor of more than {harmless} ({words})."
+            "Consecutive samples do not have detectably similar errors: there is no"
+            " sign that intervals are too short by a factor of more than"
+            f" {harmless} ({words})."
         )
 
 
