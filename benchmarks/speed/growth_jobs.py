@@ -11,7 +11,7 @@ from sklearn.linear_model import LogisticRegression
 
 import skcalib
 from benchmarks.speed import problems
-from skcalib import decisions, evaluation, metrics, monitoring
+from skcalib import binning, decisions, evaluation, metrics, monitoring
 from skcalib.binning import EqualMass, EqualWidth, assign_bins
 
 __all__ = ["GROWTH", "REASONS", "Growth"]
@@ -45,25 +45,94 @@ def _binary(function, n, **params):
     return partial(function, problem.labels, problem.scores, **params)
 
 
-def _by_column(function, name, n_parts, *, n=200_000, **params):
+def _by_column(function, name, n_parts, **params):
     """Return the run of a function whose argument `name` says which of so many parts
     each sample belongs to, 20 samples in each of many.
     """
-    n = max(n, 20 * n_parts)
-    parts = np.random.default_rng(1).integers(0, n_parts, n)
-    return _binary(function, n, **{name: parts}, **params)
+    problem, parts = _in_parts(n_parts)
+    return partial(function, problem.labels, problem.scores, **{name: parts}, **params)
 
 
-def _marginal(function, n_classes, **params):
+def _enough(n_parts):
+    """Return how many samples are divided into so many parts."""
+    return max(200_000, 20 * n_parts)
+
+
+def _in_parts(n_parts):
+    """Return a problem of two classes, and the part of each of its samples (n,)."""
+    problem = problems.binary(_enough(n_parts))
+    parts = np.random.default_rng(1).integers(0, n_parts, len(problem.labels))
+    return problem, parts
+
+
+def _without_parts(make, n_parts):
+    """Return the run of a job of as many samples as are divided into so many parts."""
+    return make(_enough(n_parts))
+
+
+def _periods(n_parts):
+    """Return a problem of two classes in the order of time, and the slices of its
+    periods.
+    """
+    problem = problems.binary(_enough(n_parts))
+    return problem, _slices(len(problem.labels), n_parts)
+
+
+def _slices(n, n_parts):
+    ends = np.linspace(0, n, n_parts + 1).astype(int)
+    return [slice(*pair) for pair in zip(ends[:-1], ends[1:], strict=True)]
+
+
+def _monitor(n_periods, n_batches=None):
+    """Return the run of a monitor that sees a batch a period, or so many batches."""
+    problem, periods = _periods(n_periods)
+    if n_batches is not None:
+        periods = _slices(len(problem.labels), n_batches)
+
+    def run():
+        monitor = monitoring.CalibrationMonitor()
+        for rows in periods:
+            monitor.partial_fit(problem.scores[rows], problem.labels[rows])
+        return monitor.history_
+
+    return run
+
+
+def _group_monitors(n_periods, n_groups):
+    """Return the run of monitors of groups that see a batch a period."""
+    problem, periods = _periods(n_periods)
+    groups = np.random.default_rng(1).integers(0, n_groups, len(problem.labels))
+
+    def run():
+        monitors = monitoring.GroupMonitors()
+        for number, rows in enumerate(periods):
+            monitors.partial_fit(
+                problem.scores[rows], problem.labels[rows], groups[rows], time=number
+            )
+        return monitors.table_
+
+    return run
+
+
+def _of_periods(function, n_periods, **params):
+    """Return the run of a function of labels, scores and times, of so many periods."""
+    problem, period = _in_parts(n_periods)
+    return partial(function, problem.labels, problem.scores, period, **params)
+
+
+def _classes(function, n_classes, **params):
+    """Return the run of a function of labels and the scores of K classes."""
     problem = problems.many_classes(2_000, n_classes)
     return partial(
         function,
         problem.labels,
         problem.scores,
-        multiclass="marginal",
         labels=np.arange(n_classes),
         **params,
     )
+
+
+_marginal = partial(_classes, multiclass="marginal")
 
 
 def _fit(name, n):
@@ -77,8 +146,8 @@ def _fit_classes(name, n_classes):
     return partial(model.fit, problem.logits, problem.labels)
 
 
-def _by_bins(function, strategy, n_bins):
-    return _binary(function, 1_000_000, binning=strategy(n_bins), method="plugin")
+def _by_bins(function, n_bins, strategy=EqualMass, **params):
+    return _binary(function, 1_000_000, binning=strategy(n_bins), **params)
 
 
 def _in_time(function, n, **params):
@@ -95,11 +164,26 @@ def _segments(n_segments):
         problem.labels,
         problem.scores,
         column.astype(str),
+        max_bins=n_segments,
+        min_size=10,
         random_state=0,
     )
 
 
-def _change(n):
+def _columns(n_columns):
+    """Return the run of a search for segments among columns and pairs of them."""
+    problem = problems.binary(10_000)
+    columns = np.random.default_rng(1).standard_normal((10_000, n_columns))
+    return partial(
+        metrics.segment_calibration_test,
+        problem.labels,
+        problem.scores,
+        columns,
+        random_state=0,
+    )
+
+
+def _change(n, **params):
     problem = problems.binary(n)
     half = n // 2
     return partial(
@@ -109,15 +193,33 @@ def _change(n):
         problem.labels[half:],
         problem.scores[half:],
         random_state=0,
+        **params,
     )
 
 
-def _performance(n):
+def _change_in_periods(n_periods):
+    """Return the run of a change between samples whose clusters are periods."""
+    problem, period = _in_parts(n_periods)
+    half = len(period) // 2
+    return _change(len(problem.labels), clusters=(period[:half], period[half:]))
+
+
+def _performance(n, **params):
     problem = problems.binary(n)
     new = np.random.default_rng(2).beta(2, 3, n)
     return partial(
-        monitoring.estimated_performance, problem.labels, problem.scores, new
+        monitoring.estimated_performance,
+        problem.labels,
+        problem.scores,
+        new,
+        **params,
     )
+
+
+def _performance_in_periods(n_periods):
+    """Return the run of an estimate from samples whose clusters are periods."""
+    problem, period = _in_parts(n_periods)
+    return _performance(len(problem.labels), clusters=period)
 
 
 def _candidates(n_models):
@@ -128,6 +230,37 @@ def _candidates(n_models):
         for k in range(n_models)
     }
     return partial(evaluation.compare, problem.labels, models)
+
+
+def _errors_of_candidates(n_models):
+    """Return the run of the errors of so many models, one after the other."""
+    problem = problems.binary(1_000)
+
+    def run():
+        for _ in range(n_models):
+            metrics.calibration_error(problem.labels, problem.scores)
+
+    return run
+
+
+def _thresholds(function, n_thresholds, **params):
+    """Return the run of a function with so many thresholds among 200,000 samples."""
+    return _binary(
+        function, 200_000, thresholds=np.linspace(0.01, 0.99, n_thresholds), **params
+    )
+
+
+def _routing(n_thresholds):
+    """Return the run of a routing with so many thresholds among 200,000 samples."""
+    problem = problems.binary(200_000)
+    return partial(
+        decisions.certified_routing,
+        problem.labels,
+        problem.labels,
+        problem.scores,
+        max_loss=0.1,
+        thresholds=np.linspace(0.01, 0.99, n_thresholds),
+    )
 
 
 def _of_scores(function, n, **params):
@@ -144,16 +277,26 @@ def _of_columns(function, n, *columns, **params):
     return partial(function, *(by_name[name] for name in columns), **params)
 
 
-def _ordered(function, n_classes):
-    problem = problems.many_classes(2_000, n_classes)
+def _fit_bins(model, n_bins):
+    problem = problems.binary(1_000_000)
+    return partial(model(n_bins).fit, problem.scores, problem.labels)
+
+
+def _fit_clusters(name, n_clusters):
+    problem, clusters = _in_parts(n_clusters)
+    model = getattr(skcalib, name)()
+    return partial(model.fit, problem.scores, problem.labels, clusters=clusters)
+
+
+def _mean_in_clusters(n_clusters):
+    problem, clusters = _in_parts(n_clusters)
     return partial(
-        function, problem.labels, problem.scores, labels=np.arange(n_classes)
+        evaluation.mean_interval, problem.scores, largest=1.0, clusters=clusters
     )
 
 
 def _fit_groups(n_groups):
-    problem = problems.binary(max(200_000, 20 * n_groups))
-    groups = np.random.default_rng(1).integers(0, n_groups, len(problem.labels))
+    problem, groups = _in_parts(n_groups)
     model = skcalib.GroupwiseRecalibrator(min_group_size=10)
     return partial(model.fit, problem.scores, problem.labels, groups=groups)
 
@@ -217,6 +360,76 @@ _CLASS_FITS = (
     "PlattScaling",
     "VectorScaling",
 )
+_ONE_VS_REST_FITS = (
+    "BetaCalibration",
+    "HistogramBinning",
+    "IsotonicCalibration",
+    "OnlineRecalibrator",
+    "PriorShift",
+    "QuadraticScaling",
+    "Recalibrator",
+    "ScalingBinning",
+    "SplineCalibration",
+    "StackedRecalibrator",
+    "UniformMassBinning",
+    "VennAbers",
+)
+# Functions of labels and scores that take the clusters of the samples.
+_WITH_CLUSTERS = {
+    metrics.calibration_error_interval: _INTERVAL,
+    metrics.calibration_test: {"random_state": 0},
+    metrics.calibration_slope_intercept: {},
+    metrics.reliability_curve: {},
+    evaluation.calibration_summary: {"random_state": 0},
+    evaluation.recalibration_gain: {},
+    evaluation.cross_validate: {},
+    evaluation.advise: {"random_state": 0},
+    decisions.net_benefit: {"random_state": 0},
+    decisions.certified_abstention: {"max_error": 0.3},
+    decisions.certified_threshold: {"promise": "precision", "target": 0.6},
+}
+_MARGINAL_ERRORS = (
+    "maximum_calibration_error",
+    "sweep_calibration_error",
+    "smooth_calibration_error",
+    "kde_calibration_error",
+    "kolmogorov_smirnov_calibration_error",
+    "kuiper_calibration_error",
+    "neighborhood_calibration_error",
+    "two_bin_calibration_error",
+    "decision_calibration_error",
+    "reliability_curve",
+    "brier_decomposition",
+    "log_loss_decomposition",
+    "calibration_test",
+)
+# Functions of the probabilities of K classes that look at all or at the predicted one.
+_OF_CLASSES = {
+    metrics.calibration_slope_intercept: {"multiclass": "top_label"},
+    metrics.validity_curve: {},
+    evaluation.calibration_summary: {"random_state": 0},
+    evaluation.cross_validate: {},
+    evaluation.recalibration_gain: {},
+    evaluation.refinement_loss: {},
+    evaluation.update_test: {},
+}
+_BINNED = {
+    metrics.reliability_curve: {},
+    metrics.brier_decomposition: {},
+    metrics.decision_calibration_error: {},
+    metrics.validity_curve: {},
+    metrics.calibration_test: {"method": "hosmer_lemeshow"},
+}
+_plugin_error_by_bins = partial(_by_bins, metrics.calibration_error, method="plugin")
+_STRATEGIES = (
+    binning.InformationPreserving,
+    binning.MinimumMass,
+    binning.MonotonicSweep,
+    binning.PoolAdjacentViolators,
+    binning.UniqueScores,
+)
+_PLAIN_ERROR = "expected_calibration_error, parts"
+_PERIODS = "CalibrationMonitor of one period"
 
 GROWTH = {
     _ECE: Growth(_N, partial(_binary, metrics.expected_calibration_error)),
@@ -309,21 +522,30 @@ GROWTH = {
         partial(_by_column, metrics.calibration_by_group, "groups", random_state=0),
         "groupwise_calibration_error, groups",
     ),
-    "calibration_error_interval without clusters": Growth(
-        _PARTS,
-        lambda n_clusters: _binary(
-            metrics.calibration_error_interval,
-            max(200_000, 20 * n_clusters),
-            **_INTERVAL,
-        ),
+    **{
+        f"{function.__name__} without clusters": Growth(
+            _PARTS, partial(_without_parts, partial(_binary, function, **params))
+        )
+        for function, params in _WITH_CLUSTERS.items()
+    },
+    **{
+        f"{function.__name__}, clusters": Growth(
+            _PARTS,
+            partial(_by_column, function, "clusters", **params),
+            f"{function.__name__} without clusters",
+        )
+        for function, params in _WITH_CLUSTERS.items()
+    },
+    "PlattScaling without clusters": Growth(
+        _PARTS, partial(_without_parts, partial(_fit, "PlattScaling"))
     ),
-    "calibration_error_interval, clusters": Growth(
-        _PARTS,
-        partial(
-            _by_column, metrics.calibration_error_interval, "clusters", **_INTERVAL
-        ),
-        "calibration_error_interval without clusters",
-    ),
+    **{
+        f"{name}, clusters": Growth(
+            _PARTS, partial(_fit_clusters, name), "PlattScaling without clusters"
+        )
+        for name in ("PlattScaling", *_TWO_CLASS_FITS)
+        if name != "OnlineRecalibrator"  # which takes none
+    },
     "calibration_by_cluster, clusters": Growth(
         _PARTS,
         partial(_by_column, evaluation.calibration_by_cluster, "clusters"),
@@ -339,12 +561,24 @@ GROWTH = {
     ),
     **{
         f"{function.__name__}, K": Growth(
-            _CLASSES, partial(_ordered, function), "marginal error, K"
+            _CLASSES, partial(_classes, function), "marginal error, K"
         )
         for function in (
             metrics.ranked_probability_decomposition,
             metrics.ranked_probability_score,
         )
+    },
+    **{
+        f"{name}, K": Growth(
+            _CLASSES, partial(_marginal, getattr(metrics, name)), "marginal error, K"
+        )
+        for name in _MARGINAL_ERRORS
+    },
+    **{
+        f"{function.__name__}, K": Growth(
+            _CLASSES, partial(_classes, function, **params), "marginal error, K"
+        )
+        for function, params in _OF_CLASSES.items()
     },
     "kernel error, K": Growth(
         _CLASSES,
@@ -363,32 +597,136 @@ GROWTH = {
         f"{name}, K": Growth(
             _CLASSES[1:4], partial(_fit_classes, name), "TemperatureScaling, K"
         )
-        for name in _CLASS_FITS
+        for name in (*_CLASS_FITS, *_ONE_VS_REST_FITS)
     },
     "GroupwiseRecalibrator, groups": Growth(
         _PARTS, _fit_groups, "groupwise_calibration_error, groups"
     ),
     "equal-width error, bins": Growth(
-        (10, *_PARTS[1:]), partial(_by_bins, metrics.calibration_error, EqualWidth)
+        (10, *_PARTS[1:]), partial(_plugin_error_by_bins, strategy=EqualWidth)
     ),
     "equal-mass error, bins": Growth(
         _PARTS,
-        partial(_by_bins, metrics.calibration_error, EqualMass),
+        _plugin_error_by_bins,
         "equal-width error, bins",
     ),
     "interval of an equal-mass error, bins": Growth(
         _PARTS,
         partial(
-            _by_bins,
-            partial(metrics.calibration_error_interval, **_INTERVAL),
-            EqualMass,
+            _by_bins, metrics.calibration_error_interval, method="plugin", **_INTERVAL
         ),
         "equal-width error, bins",
     ),
-    "segment_calibration_test, segments": Growth(
-        _PARTS[:4], _segments, "groupwise_calibration_error, groups"
+    **{
+        f"{function.__name__}, bins": Growth(
+            _PARTS,
+            partial(_by_bins, function, **params),
+            "equal-width error, bins",
+        )
+        for function, params in _BINNED.items()
+    },
+    **{
+        f"{model.__name__}, bins": Growth(
+            _PARTS, partial(_fit_bins, make), "equal-width error, bins"
+        )
+        for model, make in (
+            (
+                skcalib.HistogramBinning,
+                lambda n_bins: skcalib.HistogramBinning(EqualMass(n_bins)),
+            ),
+            (
+                skcalib.ScalingBinning,
+                lambda n_bins: skcalib.ScalingBinning(binning=EqualMass(n_bins)),
+            ),
+            (skcalib.UniformMassBinning, skcalib.UniformMassBinning),
+        )
+    },
+    **{
+        f"error with {strategy.__name__}, n": Growth(
+            _UP_TO_A_MILLION,
+            lambda n, strategy=strategy: _binary(
+                metrics.calibration_error, n, binning=strategy(), method="plugin"
+            ),
+            _ECE,
+        )
+        for strategy in _STRATEGIES
+    },
+    "calibration_test, parts": Growth(
+        _PARTS,
+        partial(
+            _without_parts, partial(_binary, metrics.calibration_test, random_state=0)
+        ),
     ),
-    "compare, candidates": Growth(_PARTS[:3], _candidates),
+    "segment_calibration_test, segments": Growth(
+        _PARTS[:4], _segments, "calibration_test, parts"
+    ),
+    "segment_calibration_test, columns": Growth((10, 100), _columns, _PLAIN_ERROR),
+    _PLAIN_ERROR: Growth(
+        _PARTS,
+        partial(_without_parts, partial(_binary, metrics.expected_calibration_error)),
+    ),
+    _PERIODS: Growth(_PARTS, lambda n_periods: _monitor(n_periods, n_batches=1)),
+    "CalibrationMonitor, periods": Growth(_PARTS, _monitor, _PERIODS),
+    "GroupMonitors, periods": Growth(
+        _PARTS, partial(_group_monitors, n_groups=5), _PERIODS
+    ),
+    "GroupMonitors, groups": Growth(
+        _PARTS, lambda n_groups: _group_monitors(10, n_groups), _PERIODS
+    ),
+    **{
+        f"{function.__name__}, periods": Growth(
+            _PARTS, partial(_of_periods, function, **params), _PLAIN_ERROR
+        )
+        for function, params in (
+            (monitoring.calibration_trend, {}),
+            (monitoring.error_autocorrelation, {}),
+        )
+    },
+    "calibration_trend, clusters": Growth(
+        _PARTS,
+        lambda n_clusters: _by_column(
+            partial(monitoring.calibration_trend, time=_in_parts(n_clusters)[1]),
+            "clusters",
+            n_clusters,
+        ),
+        _PLAIN_ERROR,
+    ),
+    "mean_interval, clusters": Growth(_PARTS, _mean_in_clusters, _PLAIN_ERROR),
+    "error_autocorrelation, groups": Growth(
+        _PARTS,
+        lambda n_groups: _by_column(
+            partial(monitoring.error_autocorrelation, time=_in_parts(n_groups)[1]),
+            "groups",
+            n_groups,
+        ),
+        _PLAIN_ERROR,
+    ),
+    **{
+        f"{name} without clusters": Growth(_PARTS, partial(_without_parts, make))
+        for name, make in (
+            ("calibration_change", _change),
+            ("estimated_performance", _performance),
+        )
+    },
+    "calibration_change, periods": Growth(
+        _PARTS, _change_in_periods, "calibration_change without clusters"
+    ),
+    "estimated_performance, periods": Growth(
+        _PARTS, _performance_in_periods, "estimated_performance without clusters"
+    ),
+    "errors of candidates": Growth(_PARTS[:3], _errors_of_candidates),
+    "compare, candidates": Growth(_PARTS[:3], _candidates, "errors of candidates"),
+    **{
+        f"{function.__name__}, candidates": Growth(
+            _PARTS, partial(_thresholds, function, **params), _PLAIN_ERROR
+        )
+        for function, params in (
+            (decisions.net_benefit, {"random_state": 0}),
+            (decisions.certified_abstention, {"max_error": 0.3}),
+            (decisions.certified_threshold, {"promise": "precision", "target": 0.6}),
+        )
+    },
+    "certified_routing, candidates": Growth(_PARTS, _routing, _PLAIN_ERROR),
 }
 
 # Why jobs take more than ten times as long as their siblings: what they do, which the

@@ -27,7 +27,7 @@ _QUANTILES = ndtri((np.arange(100) + 0.5) / 100)
 # correlation is sought.
 _ROWS_OF_GRADES, _GRADES = 1 << 13, 64
 # The most cells whose draws need no rows: their correlations are a matrix.
-_MOST_CELLS = 1 << 10
+MOST_CELLS = 1 << 10
 # The smallest probability of a class, and how often rows and cells are fitted to each
 # other in turn.
 _LEAST, _ROUNDS = 1e-12, 10
@@ -50,7 +50,7 @@ def cluster_draws(cells, rows, deviation, cluster, n_draws, rng):
     `rng` draws `n_draws` times.
     """
     n_rows, n_columns = rows.cell.shape
-    few_cells = len(cells.weight) <= _MOST_CELLS
+    few_cells = len(cells.weight) <= MOST_CELLS
     if not (few_cells and drawn_by_cell(n_rows, n_columns, n_draws)):
         return ClusterDraws(cells, rows, deviation, cluster, n_draws, rng)
     scores = rows.scores.astype(np.float64)

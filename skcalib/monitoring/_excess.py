@@ -12,7 +12,7 @@ from scipy.special import ndtri
 
 from skcalib._cells.cells import Cells
 from skcalib._errors.bin_free import range_of
-from skcalib._inference.cluster_draws import ClusterDraws
+from skcalib._inference.cluster_draws import MOST_CELLS, cluster_draws
 from skcalib._inference.label_dependence import RowsInCells
 from skcalib._inference.results import IntervalEstimate
 from skcalib._input.label_weights import is_importance
@@ -212,6 +212,8 @@ class _PooledRows(NamedTuple):
         total = weight.sum()
         rows_per_cell = max(_LEAST_ROWS_A_CELL, total**0.5)
         n_wanted = max(1, int(total / rows_per_cell))
+        if before.cluster is not None:  # no more than `cluster_draws` draws at once
+            n_wanted = min(n_wanted, MOST_CELLS // 2)
         cell, n_cells = mid_rank_cells(scores, n_wanted, weight)
         sample = np.repeat(np.array([0, 1], dtype=np.int8), n_rows)
         return cls(scores, labels, weight, sample, cell.astype(np.int32), n_cells)
@@ -415,31 +417,33 @@ def _clustered_draws(rows, lines, offset, cluster, n_resamples, rng):
     within clusters. `offset` (n_rows,) is the score minus the mean of its cell.
     """
     n = rows.total(rows.weight)  # (2, n_cells), as all arrays by sample and cell
-    # `ClusterDraws` takes scores and one deviation of the event frequency per cell and
+    # `cluster_draws` takes scores and one deviation of the event frequency per cell and
     # sample. On the line s + mean + slope (s - centre), the deviation is `mean` and the
     # rest stands in for the score.
     in_place_of_score = rows.scores + lines.slope[rows.cell] * offset
     in_place_of_score = np.clip(in_place_of_score, 0, 1)
-    deviation = np.tile(lines.mean, 2)  # the same in both samples
-    sample_cell = rows.sample_cell
+    # A sample may have no rows in a cell: only cells with rows are drawn.
+    has_rows = np.bincount(rows.sample_cell, minlength=n.size) > 0
+    number = np.cumsum(has_rows) - 1
+    cell = number[rows.sample_cell]
+    deviation = np.tile(lines.mean, 2)[has_rows]  # the same in both samples
     in_cells = RowsInCells(
-        sample_cell[:, None],
+        cell[:, None],
         in_place_of_score[:, None],
         rows.labels[:, None],
         rows.weight,
     )
-    count = n.ravel()
-    total = np.bincount(sample_cell, rows.weight * in_place_of_score, n.size)
-    mean_score = total / np.maximum(count, _TINY)
+    count = n.ravel()[has_rows]
+    mean_score = np.bincount(cell, rows.weight * in_place_of_score) / count
     # The sums of labels are not needed: labels are drawn.
-    no_labels = np.zeros(n.size)
-    cells = Cells.of_scores(mean_score, count, no_labels)
+    cells = Cells.of_scores(mean_score, count, np.zeros(len(count)))
     # The draws of clusters take a RandomState.
     legacy_rng = np.random.RandomState(rng.integers(2**32))
-    draws = ClusterDraws(cells, in_cells, deviation, cluster, n_resamples, legacy_rng)
+    draws = cluster_draws(cells, in_cells, deviation, cluster, n_resamples, legacy_rng)
     # Event frequencies of the cells: expected, and drawn less expected.
-    expected = np.where(count > 0, np.clip(mean_score + deviation, 0, 1), 0.0)
-    drawn = np.concatenate(list(draws(expected))) - expected
+    expected = np.clip(mean_score + deviation, 0, 1)
+    drawn = np.zeros((n_resamples, n.size))
+    drawn[:, has_rows] = np.concatenate(list(draws(expected))) - expected
     drawn = drawn.reshape(n_resamples, *n.shape)
     difference = drawn[:, 1] - drawn[:, 0]  # second sample minus first
     weight_without_line = n.prod(axis=0) / n.sum(axis=0)
