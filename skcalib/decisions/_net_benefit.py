@@ -396,6 +396,7 @@ def net_benefit(
         squares,
         cluster,
         has_unknown_weights=_are_unknown(known),
+        for_band=simultaneous,
     )
     # The critical values are those of a band if draws are asked for.
     n_draws = None

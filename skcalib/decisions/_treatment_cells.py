@@ -342,8 +342,8 @@ class UnitInfluences(NamedTuple):
 
     Parameters
     ----------
-    residuals : ndarray of shape (n_units, m)
-        Sum of the influences of the rows of each unit.
+    residuals : ndarray of shape (n_units, m) or None
+        Sum of the influences of the rows of each unit; None where they are not needed.
     degrees : ndarray of shape (m,)
         Degrees of freedom of their variance; infinite without clusters and without
         weights that say nothing of the other label.
@@ -358,7 +358,15 @@ class UnitInfluences(NamedTuple):
 
 
 def unit_influences(
-    cells, events, n_reached, weight, squares, cluster, *, has_unknown_weights=False
+    cells,
+    events,
+    n_reached,
+    weight,
+    squares,
+    cluster,
+    *,
+    has_unknown_weights=False,
+    for_band=True,
 ):
     """Return the `UnitInfluences` of independent units.
 
@@ -382,8 +390,13 @@ def unit_influences(
     has_unknown_weights : bool, default=False
         Whether importance weights say nothing of the other label: the variance then has
         the degrees of freedom that a few heavy rows leave it (see `tail_degrees`).
+    for_band : bool, default=True
+        Whether residuals are needed for a simultaneous band. They are m for each of up
+        to 2 m units, and the limits of each threshold by itself do without them.
     """
     m = len(cells.treatment_value)
+    if cluster is None and not (for_band or has_unknown_weights):
+        return UnitInfluences(None, np.full(m, np.inf), np.ones(m))
     if cluster is None:
         # Rows with the same label and numbers of reached thresholds have one code.
         pattern = np.ravel_multi_index(

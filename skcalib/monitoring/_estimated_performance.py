@@ -301,10 +301,7 @@ def estimated_performance(
     if not labelled.is_binary:
         # The event is "the predicted class is right", which is always predicted.
         threshold = 0.0
-    by_name = linear_metrics(metrics, scores, threshold, labelled.is_binary)
-    metrics_of_labelled = linear_metrics(
-        metrics, labelled.scores, threshold, labelled.is_binary
-    )
+    by_name = linear_metrics(metrics, threshold, labelled.is_binary)
     curve = ResidualCurve(labelled, scores, binning, threshold)
     outside = float(np.mean((scores < labelled.lowest) | (scores > labelled.highest)))
     known = KnownLabels(
@@ -318,16 +315,16 @@ def estimated_performance(
         if difference.is_valid(has_bins=not reason):
             line = difference
     rows = []
-    for name, metric in by_name.items():
+    for name, metric_of in by_name.items():
+        metric = metric_of(scores)
         if known.are_enough:
             limits = _from_scores_and_labels(name, metric, curve, known, level)
             rows.append((name, *limits))
             continue
         limits = None
         if line is not None:
-            limits = _from_line(
-                name, metric, metrics_of_labelled[name], curve, line, level
-            )
+            of_labelled = metric_of(labelled.scores)
+            limits = _from_line(name, metric, of_labelled, curve, line, level)
         if limits is None:
             limits = _from_scores(name, metric, curve, reason, level)
         rows.append((name, *limits))

@@ -1,6 +1,7 @@
 """Metrics of performance as means over samples of constant + slope * label."""
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -72,17 +73,17 @@ def _accuracy(scores, threshold):
     return LinearMetric((~predicted).astype(float), np.where(predicted, 1.0, -1.0))
 
 
-def _event_frequency(scores, _):
+def _event_frequency(scores, threshold):
     return LinearMetric(np.zeros(len(scores)), np.ones(len(scores)))
 
 
-def _log_loss(scores, _):
+def _log_loss(scores, threshold):
     clipped = clip_probability(scores)
     of_non_event = -np.log1p(-clipped)
     return LinearMetric(of_non_event, -np.log(clipped) - of_non_event)
 
 
-def _brier_score(scores, _):
+def _brier_score(scores, threshold):
     # (s - y)^2 is s^2 + (1 - 2 s) y for labels 0 and 1.
     return LinearMetric(scores**2, 1 - 2 * scores)
 
@@ -122,12 +123,12 @@ _OF_A_THRESHOLD = ("precision", "recall", "false_positive_rate")
 SHARES = ("accuracy", "event_frequency", "brier_score", *_OF_A_THRESHOLD)
 
 
-def linear_metrics(metrics, scores, threshold, is_binary):
-    """Return a dict from the name of a metric to its `LinearMetric` for given scores.
+def linear_metrics(metrics, threshold, is_binary):
+    """Return a dict from the name of a metric to what makes its `LinearMetric` for
+    scores (n,) of the event, which take more memory than these.
 
-    `metrics` is a name, a callable, or a sequence of these; `scores` (n,) are the
-    scores of the event, predicted at or above `threshold`, and `is_binary` is True for
-    two classes.
+    `metrics` is a name, a callable, or a sequence of these; the event is predicted at
+    or above `threshold`, and `is_binary` is True for two classes.
     """
     if isinstance(metrics, str) or callable(metrics):
         metrics = [metrics]
@@ -135,14 +136,14 @@ def linear_metrics(metrics, scores, threshold, is_binary):
     for metric in metrics:
         if callable(metric):
             name = _new_name(metric, by_name)
-            by_name[name] = _metric_of_callable(metric, name, scores)
+            by_name[name] = partial(_metric_of_callable, metric, name)
             continue
         check_option(metric, "metrics", tuple(_METRICS))
         if metric in _OF_A_THRESHOLD and not is_binary:
             raise ValueError(
                 f"{metric!r} is for one event, but y_proba has more than two classes."
             )
-        by_name[metric] = _METRICS[metric](scores, threshold)
+        by_name[metric] = partial(_METRICS[metric], threshold=threshold)
     if not by_name:
         raise ValueError("metrics must name at least one metric.")
     return by_name

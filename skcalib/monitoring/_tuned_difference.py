@@ -6,7 +6,7 @@ import numpy as np
 from scipy.special import kolmogorov
 
 from skcalib._intervals.influence import Spread
-from skcalib._rows.blocks import weights_or_ones
+from skcalib._rows.blocks import row_blocks, weights_or_ones
 
 # Below this p-value the scores of labelled and new samples are taken to differ: the
 # second where the bins would give no limits.
@@ -112,13 +112,16 @@ def _pvalue_of_same_scores(scores, weight, new_scores):
     sorted_scores = scores[order]
     sorted_new = np.sort(new_scores)
     cumulative = np.append(0.0, np.cumsum(weight[order]))
+    del order  # as long as all rows, and not needed any more
     total = cumulative[-1]
     n_new = len(new_scores)
     distance = 0.0
     # Both distribution functions are compared at all scores of either sample.
-    for points in (sorted_scores, sorted_new):
-        n_labelled_below = np.searchsorted(sorted_scores, points, side="right")
-        n_new_below = np.searchsorted(sorted_new, points, side="right")
-        gaps = cumulative[n_labelled_below] / total - n_new_below / n_new
-        distance = max(distance, float(np.abs(gaps).max()))
+    for all_points in (sorted_scores, sorted_new):
+        for block in row_blocks(len(all_points)):
+            points = all_points[block]
+            n_labelled_below = np.searchsorted(sorted_scores, points, side="right")
+            n_new_below = np.searchsorted(sorted_new, points, side="right")
+            gaps = cumulative[n_labelled_below] / total - n_new_below / n_new
+            distance = max(distance, float(np.abs(gaps).max()))
     return float(kolmogorov(distance * np.sqrt(total * n_new / (total + n_new))))
