@@ -11,6 +11,7 @@ from skcalib._errors.binned import check_norm
 from skcalib._errors.error import CalibrationError, ErrorPower
 from skcalib._input.scalars import check_int
 from skcalib._input.tensors import library_of
+from skcalib._rows.blocks import row_blocks
 from skcalib._rows.namespaces import in_double
 from skcalib.binning._base import WEIGHT_TOLERANCE
 
@@ -158,9 +159,12 @@ class NeighborhoodPower(ErrorPower):
         # positives[..., k] is the number of events of the first k scores.
         positives = np.zeros((*frequency.shape[:-1], len(self.weight) + 1))
         np.cumsum(self.weight * frequency, axis=-1, out=positives[..., 1:])
-        neighbor_events = positives[..., self.right] - positives[..., self.left]
-        mean_label = neighbor_events / self.neighbor_weight
-        return self.norm_of(np.abs(mean_label - self.scores))
+        gap = positives[..., self.right]
+        gap -= positives[..., self.left]  # the number of events among the neighbours
+        gap /= self.neighbor_weight
+        gap -= self.scores
+        del positives  # as long as the cells, and not needed any more
+        return self.norm_of(np.abs(gap, out=gap))
 
 
 def _resolved_n_neighbors(n_neighbors, n_rows):
@@ -181,11 +185,33 @@ def _nearest(scores, cumulative, needed):
     `cumulative` (m + 1,) is the weight of the first k scores.
     """
     n_scores = len(scores)
-    index = np.arange(n_scores)
     # The narrowest window that begins at score i and holds the weight ends at
     # last_score[i], infinity where there is none.
-    last = np.searchsorted(cumulative, cumulative[:-1] + needed, side="left") - 1
-    last_score = np.append(scores, np.inf)[last]
+    last_score = np.full(n_scores, np.inf)
+    for block in row_blocks(n_scores):
+        enough = cumulative[:-1][block] + needed
+        last = np.searchsorted(cumulative, enough, side="left") - 1
+        exists = last < n_scores
+        last_score[block][exists] = scores[last[exists]]
+    # last_score[i] + scores[i] reaches 2 s at the window that decides the radius of s,
+    # but for rounding.
+    ends = last_score + scores
+    position = np.min_scalar_type(-n_scores)  # the smallest integers that hold them
+    left = np.empty(n_scores, dtype=position)
+    right = np.empty(n_scores, dtype=position)
+    for block in row_blocks(n_scores):
+        index = np.arange(block.start, min(block.stop, n_scores))
+        near_first = np.searchsorted(ends, 2 * scores[block])
+        left[block], right[block] = _window(scores, last_score, index, near_first)
+    return left, right
+
+
+def _window(all_scores, last_score, index, near_first):
+    """Return the neighbours [left, right) of the scores at some positions `index`; see
+    `_nearest`, which also knows about where the windows begin that decide their radius.
+    """
+    n_scores = len(all_scores)
+    scores = all_scores[index]
 
     # The radius of a score s is the least distance within which a window fits: the
     # larger of s - scores[i], which falls with i, and last_score[i] - s, which rises.
@@ -193,30 +219,29 @@ def _nearest(scores, cumulative, needed):
     # before.
     def reaches_right(first):
         """Return whether a window ends at least as far above each score as it begins
-        below it; `first` (n_scores,) are the positions of the windows' first scores.
+        below it; `first` are the positions of the windows' first scores.
         """
-        return last_score[first] - scores >= scores - scores[first]
+        return last_score[first] - scores >= scores - all_scores[first]
 
-    # last_score[i] + scores[i] reaches 2 s there, but for rounding.
-    near_first = np.searchsorted(last_score + scores, 2 * scores)
     first = _first_true(index, reaches_right, near_first)
-    radius_before = np.where(first > 0, scores - scores[first - 1], np.inf)
+    radius_before = np.where(first > 0, scores - all_scores[first - 1], np.inf)
     radius = np.minimum(last_score[first] - scores, radius_before)
 
     # The neighbours are all scores within the radius: the first one is sought from the
     # left, the last one by its distance from the end.
     def is_within_left(candidate):
         """Return whether the score at position `candidate` is within the radius."""
-        return scores - scores[candidate] <= radius
+        return scores - all_scores[candidate] <= radius
 
     def is_within_right(n_from_end):
         """Return the same for positions that are counted from the last score."""
-        return scores[n_scores - 1 - n_from_end] - scores <= radius
+        return all_scores[n_scores - 1 - n_from_end] - scores <= radius
 
-    near_left = np.searchsorted(scores, scores - radius)
+    near_left = np.searchsorted(all_scores, scores - radius)
     left = _first_true(index, is_within_left, near_left)
-    near_right = np.searchsorted(scores, scores + radius, side="right")
-    n_beyond = _first_true(index[::-1], is_within_right, n_scores - near_right)
+    near_right = np.searchsorted(all_scores, scores + radius, side="right")
+    from_end = n_scores - 1 - index
+    n_beyond = _first_true(from_end, is_within_right, n_scores - near_right)
     return left, n_scores - n_beyond
 
 

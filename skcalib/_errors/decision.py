@@ -6,6 +6,7 @@ import numpy as np
 from scipy.optimize import isotonic_regression
 
 from skcalib._errors.error import CalibrationError, ErrorPower
+from skcalib._rows.sorting import in_order
 from skcalib.binning import BaseBinning, PoolAdjacentViolators, check_binning
 
 # Each draw of labels is recalibrated on no more than this many cells.
@@ -114,25 +115,36 @@ class DecisionPower(ErrorPower):
         is largest at a score or just above it.
         """
         # 1. The gain of acting where q >= t, for each t: sums of q and of the shares
-        # over the cells from the first such one on, in the order of q.
-        order = np.argsort(recalibrated, kind="stable")
-        ordered = recalibrated[order]
-        share = self.share[order]
+        # over the cells from the first such one on, in the order of q. An isotonic fit
+        # is in order.
+        ordered, share = recalibrated, self.share
+        if not in_order(recalibrated):
+            order = np.argsort(recalibrated, kind="stable")
+            ordered, share = recalibrated[order], self.share[order]
         first = np.searchsorted(ordered, self.scores)
-        sum_of_q = _sums_from(share * ordered)[first]
-        sum_of_share = _sums_from(share)[first]
-        best_gain = sum_of_q - self.scores * sum_of_share
+        cost = _gains(share, ordered, first, self.scores)
+        del ordered, share, first  # as long as all cells, and not needed any more
         # 2. The gain of acting where s > t, that is on the cells after each one.
-        sum_of_q = _sums_from(self.share * recalibrated)[1:]
-        sum_of_share = _sums_from(self.share)[1:]
-        gain = sum_of_q - self.scores * sum_of_share
+        cost -= _gains(self.share, recalibrated, slice(1, None), self.scores)
         # 3. Just above its score the cell itself is not acted on. At t = s it is, which
         # costs share * (s - q) more: the larger cost counts.
-        cost_at_score = self.share * np.maximum(self.scores - recalibrated, 0)
-        return best_gain - gain + cost_at_score
+        cost += self.share * np.maximum(self.scores - recalibrated, 0)
+        return cost
+
+
+def _gains(share, recalibrated, first, thresholds):
+    """Return the gain (m,) of acting on the cells from each of `first` on, an index or
+    a slice of m of them, at the threshold of each.
+    """
+    price = _sums_from(share)[first]
+    price *= thresholds
+    gain = _sums_from(share * recalibrated)[first]
+    gain -= price
+    return gain
 
 
 def _sums_from(values):
     """Return the sums of values (m,) from each index on, and 0: (m + 1,)."""
-    reversed_sums = np.cumsum(values[::-1])
-    return np.append(reversed_sums[::-1], 0)
+    sums = np.zeros(len(values) + 1)
+    np.cumsum(values[::-1], out=sums[-2::-1])
+    return sums

@@ -57,10 +57,14 @@ class TwoBinPower(ErrorPower):
 
     def power(self, frequency):
         """Return the error (...) for event frequencies (..., m) of the cells."""
-        excess = self.share * (self.scores - frequency)
         # The sums over the k scores below a threshold, k = 0, ..., m, and over the
-        # others: (..., m + 1).
+        # others: (..., m + 1), in few arrays, since each is as long as the cells.
         below = np.zeros((*frequency.shape[:-1], len(self.scores) + 1))
-        np.cumsum(excess, axis=-1, out=below[..., 1:])
+        excess = np.subtract(self.scores, frequency, out=below[..., 1:])
+        excess *= self.share
+        np.cumsum(excess, axis=-1, out=excess)
         above = below[..., -1:] - below
-        return (below**2 + above**2) @ self.threshold_share
+        below *= below
+        above *= above
+        below += above
+        return below @ self.threshold_share

@@ -19,6 +19,10 @@ FEWEST_FOR_SPREAD = 20.0
 _MOST_LABELS = 4e6
 _MOST_DRAWS = 9999
 _FEWEST_DRAWS = 399
+# Where more than this share of the labels is uncertain, each is drawn; below, only
+# those are listed that are not the most probable ones of their rows.
+_MANY_UNCERTAIN = 0.1
+_LABELS_AT_ONCE = 1e6
 # If a row is an event with a larger probability, few samples hold no row twice.
 _LIKELY = 0.25
 
@@ -97,11 +101,14 @@ def sums_of_drawn_labels(probability, values, copies, rng):
     usual_probability = np.take_along_axis(probability, usual, axis=1)[:, 0]
     mean_number = -np.log(np.minimum(usual_probability, 1.0)) * copies
     expected = mean_number.sum()
+    n_draws = int(np.clip(_MOST_LABELS / max(expected, 1), _FEWEST_DRAWS, _MOST_DRAWS))
+    n_labels = copies.sum() * (probability.shape[1] - 1)
+    if expected > _MANY_UNCERTAIN * n_labels:
+        return _sums_of_all_labels(probability, values, copies, n_draws, rng)
     others = probability.copy()
     np.put_along_axis(others, usual, 0.0, axis=1)
     cumulative_others = np.cumsum(others, axis=1)
     added_value = values - usual_value
-    n_draws = int(np.clip(_MOST_LABELS / max(expected, 1), _FEWEST_DRAWS, _MOST_DRAWS))
     sums = np.full(n_draws, float(copies @ usual_value[:, 0]))
     if expected == 0:
         return sums
@@ -122,6 +129,24 @@ def sums_of_drawn_labels(probability, values, copies, rng):
         label = np.minimum(label, probability.shape[1] - 1)
         added = np.bincount(draw, added_value[row, label], len(number))
         sums[start : start + len(number)] += added
+    return sums
+
+
+def _sums_of_all_labels(probability, values, copies, n_draws, rng):
+    """Return sums (n_draws,) as `sums_of_drawn_labels` does, drawing every label."""
+    n_rows, n_classes = probability.shape
+    sample = np.repeat(np.arange(n_rows), np.maximum(copies, 1).astype(np.intp))
+    # A sample has class k or a later one where its uniform number is above the
+    # probability of all classes before, and its value then changes by a step.
+    before = np.cumsum(probability, axis=1)[sample]
+    steps = np.diff(values, axis=1)[sample]
+    sums = np.full(n_draws, values[sample, 0].sum())
+    at_once = max(int(_LABELS_AT_ONCE / len(sample)), 1)
+    for start in range(0, n_draws, at_once):
+        draws = slice(start, min(start + at_once, n_draws))
+        uniform = rng.random((draws.stop - draws.start, len(sample)))
+        for k in range(n_classes - 1):
+            sums[draws] += (uniform > before[:, k]) @ steps[:, k]
     return sums
 
 
