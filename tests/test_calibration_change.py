@@ -2,6 +2,7 @@
 
 import warnings
 from math import sqrt
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -9,6 +10,8 @@ from _catalog import refused
 from scipy.special import expit, logit
 from scipy.stats import norm
 
+from skcalib._cells.tasks import BinaryTask
+from skcalib._inference import cluster_draws
 from skcalib._inference.differences import square_and_add
 from skcalib._inference.results import IntervalEstimate
 from skcalib.binning import EqualMass
@@ -18,7 +21,7 @@ from skcalib.metrics import (
     calibration_error_interval,
 )
 from skcalib.monitoring import calibration_change
-from skcalib.monitoring._excess import ResidualLines
+from skcalib.monitoring._excess import ResidualLines, _PooledRows, excess_of_rows
 
 INTERVALS = [
     "shift",
@@ -669,3 +672,49 @@ def test_without_a_level_there_is_a_test_alone(clustered):
     few = [array[:4] for array in samples]
     with pytest.raises(ValueError, match="data set 'before' cannot be computed"):
         calibration_change(*few, confidence_level=None, binning=4, **{"n_resamples": 9})
+
+
+@pytest.mark.parametrize("by_cell", [False, True])
+def test_draws_of_clusters_have_the_spread_of_labels_drawn_row_by_row(
+    by_cell, monkeypatch
+):
+    """The plain twin draws a normal deviate for each cluster and each row. The sample
+    before has no scores in the upper half, where the excess is 0.
+    """
+    rng = np.random.default_rng(0)
+    n, n_clusters, r = 1500, 60, 0.15
+    scores = [0.5 * rng.random(n), rng.random(n)]
+    clusters = [rng.integers(0, n_clusters, n), rng.integers(0, n_clusters, n)]
+
+    def labels_of(shared, rng):
+        labels = []
+        for one, cluster in zip(scores, clusters, strict=True):
+            own = rng.standard_normal(n)
+            deviate = np.sqrt(r) * shared[cluster] + np.sqrt(1 - r) * own
+            labels.append(norm.cdf(deviate) < one)
+        return labels
+
+    observed = labels_of(rng.standard_normal(n_clusters), rng)
+    monkeypatch.setattr(cluster_draws, "drawn_by_cell", lambda *sizes: by_cell)
+    monkeypatch.setattr(cluster_draws, "cluster_correlation", lambda *rows: r)
+    samples = []
+    for number, (one, labels) in enumerate(zip(scores, observed, strict=True)):
+        task = BinaryTask(one, labels, None)
+        samples.append(SimpleNamespace(task=task, cluster=clusters[number]))
+    excess = excess_of_rows(*samples, "frequency", 2000, np.random.default_rng(0))
+    pooled = _PooledRows.of_samples(*samples)
+    is_common = pooled.total(pooled.weight).min(axis=0) > 0
+    assert 5 < is_common.sum() < pooled.n_cells
+    # Twin: event frequency of the second sample less that of the first, by cell.
+    number = pooled.total(pooled.weight)[:, is_common]
+    drawn = []
+    for _ in range(2000):
+        labels = np.concatenate(labels_of(rng.standard_normal(n_clusters), rng))
+        drawn.append(pooled.total(labels)[:, is_common] / number)
+    drawn = np.array(drawn)
+    weight = number.prod(axis=0) / number.sum(axis=0)
+    twin = (weight * (drawn[:, 1] - drawn[:, 0])).cumsum(axis=1)
+    twin = twin[:, -1].std()
+    found = excess.drawn[:, is_common].cumsum(axis=1)[:, -1].std()
+    assert found == pytest.approx(twin, rel=0.12)
+    assert not excess.drawn[:, ~is_common].any()

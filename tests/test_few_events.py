@@ -67,9 +67,12 @@ def test_sums_given_the_number_of_events_are_those_of_all_sets(heavy, counted):
     assert_same_law(drawn, exact)
 
 
-def test_sums_of_drawn_labels_are_those_of_all_labels():
+@pytest.mark.parametrize("certain", [0.0, 0.97])
+def test_sums_of_drawn_labels_are_those_of_all_labels(certain):
+    """Many uncertain labels are all drawn; of few, those that are not the usual."""
     rng = np.random.default_rng(1)
-    probability = rng.dirichlet(np.ones(3), 4)
+    probability = (1 - certain) * rng.dirichlet(np.ones(3), 4)
+    probability += certain * np.eye(3)[[0, 2, 1, 0]]
     values = 10.0 ** np.arange(4)[:, None] * np.array([1, 2, 5])
     exact = {}
     for labels in product(range(3), repeat=4):

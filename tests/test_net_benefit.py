@@ -397,3 +397,18 @@ def test_intervals_of_clusters_cover(sizes):
         found = net_benefit(labels, scores, thresholds=t, clusters=cluster)
         covered += (found.low <= truth_of(t)) & (truth_of(t) <= found.high)
     assert np.all(covered / 100 > 0.81), covered / 100
+
+
+def test_limits_at_many_thresholds_are_those_at_each():
+    """Only a simultaneous band needs the influence of every pattern of treatments."""
+    rng = np.random.default_rng(0)
+    p = rng.random(3000)
+    y = rng.random(3000) < p**1.5
+    t = np.linspace(0.01, 0.9, 300)
+    together = net_benefit(y, p, thresholds=t)
+    for k in (0, 7, 150, 299):
+        alone = net_benefit(y, p, thresholds=t[[k]])
+        assert together.low[k] == pytest.approx(alone.low[0], abs=1e-12)
+        assert together.high[k] == pytest.approx(alone.high[0], abs=1e-12)
+    band = net_benefit(y, p, thresholds=t, simultaneous=True, random_state=0)
+    assert np.all(band.high - band.low >= together.high - together.low)
