@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.sparse import csr_array
+from scipy.spatial.distance import cdist, pdist
 
 from skcalib._cells.binned import check_rows_or_bins
 from skcalib._cells.tasks import is_counted
@@ -336,12 +337,11 @@ class _Landmarks:
         """
         if not isinstance(bandwidth, str):
             return float(bandwidth)
-        columns = np.ascontiguousarray(self.proba.T)
         first, second = np.triu_indices(len(self.proba), 1)
         # Distances and numbers of pairs: first of all pairs of samples at the same
         # landmark, whose distance is 0, then of those at two landmarks. `mass` is the
         # weight at each landmark, `self_pairs` that of pairs of a sample with itself.
-        distance = np.append(0.0, _distances(columns, columns)[first, second])
+        distance = np.append(0.0, pdist(self.proba, "cityblock") / 2)
         n_within = np.sum(self.mass**2 - self.self_pairs) / 2
         n_pairs = np.append(n_within, self.mass[first] * self.mass[second])
         order = np.argsort(distance)
@@ -358,22 +358,15 @@ class _Landmarks:
         the kernel exp(-distance / bandwidth), by Nyström's approximation: exact where
         the landmarks are all distinct rows.
         """
-        columns = np.ascontiguousarray(proba.T)
-        landmarks = np.ascontiguousarray(self.proba.T)
-        kernel = np.empty((len(proba), len(self.proba)))
-        for start in range(0, len(proba), _ROWS):
-            rows = slice(start, start + _ROWS)
-            distance = _distances(columns[:, rows], landmarks)
-            kernel[rows] = np.exp(distance / -bandwidth)
+        kernel = _kernel(proba, self.proba, bandwidth)
         return (kernel @ self.inverse_root(bandwidth)).astype(np.float32)
 
     def inverse_root(self, bandwidth):
         """Return the inverse root (m, n_features) of the landmarks' kernel, without the
         directions that are 0 but for rounding.
         """
-        landmarks = np.ascontiguousarray(self.proba.T)
-        kernel_of_landmarks = np.exp(_distances(landmarks, landmarks) / -bandwidth)
-        eigenvalues, eigenvectors = np.linalg.eigh(kernel_of_landmarks)
+        kernel = _kernel(self.proba, self.proba, bandwidth)
+        eigenvalues, eigenvectors = np.linalg.eigh(kernel)
         is_used = eigenvalues > 1e-10 * eigenvalues[-1]
         return eigenvectors[:, is_used] / np.sqrt(eigenvalues[is_used])
 
@@ -383,14 +376,12 @@ def _sum_over_pairs(proba, weighted_residual, bandwidth):
     times the product of their `weighted_residual` (n, K). Tiles fit the cache; those
     above the diagonal count twice.
     """
-    columns = np.ascontiguousarray(proba.T)  # (K, n)
 
     def sum_of_tile(rows, others):
         """Return the sum over the pairs of one sample of the slice `rows` and one of
         the slice `others`.
         """
-        distance = _distances(columns[:, rows], columns[:, others])
-        kernel = np.exp(distance / -bandwidth)
+        kernel = _kernel(proba[rows], proba[others], bandwidth)
         products = weighted_residual[rows] @ weighted_residual[others].T
         return np.sum(kernel * products)
 
@@ -403,15 +394,10 @@ def _sum_over_pairs(proba, weighted_residual, bandwidth):
     return total
 
 
-def _distances(first, second):
-    """Return the total variation distances (b, c) of the columns of probabilities (K,
-    b) and (K, c): half the sum of |p - q|, which is (sum p + sum q) / 2 - sum min(p,
-    q).
+def _kernel(first, second, bandwidth):
+    """Return exp(-distance / bandwidth) (b, c) of the rows of probabilities (b, K) and
+    (c, K). Their total variation distance is half the sum of |p - q|.
     """
-    shared = np.zeros((first.shape[1], second.shape[1]))
-    smaller = np.empty_like(shared)
-    for class_of_first, class_of_second in zip(first, second, strict=True):
-        np.minimum(class_of_first[:, None], class_of_second, out=smaller)
-        shared += smaller
-    total = first.sum(axis=0)[:, None] + second.sum(axis=0)
-    return np.maximum(total / 2 - shared, 0)
+    kernel = cdist(first, second, "cityblock")
+    kernel /= -2 * bandwidth
+    return np.exp(kernel, out=kernel)
