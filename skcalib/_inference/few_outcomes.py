@@ -24,6 +24,7 @@ _GROWTH = 4  # factor of the steps of c that bracket a limit
 _PRECISION = 1e-10  # of the c of a limit, relative to its bracket
 _ROUNDING = 1e-12  # relative difference within which two statistics are tied
 _ALMOST_ONE = 1 - 2.0**-53
+_MEDIAN_CELLS = 64  # of equal width, in one of which a median is sought
 
 
 class SmallProblems(NamedTuple):
@@ -371,7 +372,9 @@ class _Search:
         self.end = steps.max(axis=0)
 
     def at(self, chosen):
-        """Return the search of some of the problems."""
+        """Return the search of some of the problems, at increasing positions."""
+        if len(chosen) == len(self.end):
+            return self
         return _Search(
             self._laws.at(chosen),
             self._direction[:, chosen],
@@ -428,7 +431,7 @@ class _Search:
             at_low[left] = at_high[left]
             high[left] = np.minimum(_GROWTH * high[left], self.end[left])
         # The roots between the last two steps.
-        bracketed = np.concatenate([*bracketed, left])
+        bracketed = np.sort(np.concatenate([*bracketed, left]))
         if len(bracketed):
             crossing[bracketed] = bracketed_root(
                 self.at(bracketed),
@@ -481,14 +484,16 @@ class _Outcomes:
         )
         is_end[..., -1, :] = is_in_set[..., -1, :]
         # 2. The ends one after the other; n_counts + 1 where there are no more.
-        n_ends = is_end.astype(np.uint16)  # up to each count, added up below
+        # Their number up to each count, added up below, in the smallest integers.
+        n_ends = is_end.astype(np.min_scalar_type(n_counts + 1))
         for count in range(1, n_counts + 1):
             n_ends[..., count, :] += n_ends[..., count - 1, :]
         begins_at_0 = is_end[..., 0, :]
         problem = np.arange(width)
         entries = []
         for k in range(int(n_ends[..., -1, :].max(initial=0))):
-            end = np.sum(n_ends <= k, axis=-2, dtype=np.uint16).astype(np.intp)
+            is_before = (n_ends <= k).view(np.uint8).astype(n_ends.dtype, copy=False)
+            end = np.add.reduce(is_before, axis=-2, dtype=n_ends.dtype).astype(np.intp)
             # P(count >= begin) - P(count >= end) of a run, from the first two blocks of
             # the table. Of one that begins at 0 it is P(count < end), from the third.
             row = end + (k % 2) * (n_counts + 2)
@@ -557,12 +562,35 @@ def _medians(statistic, masses):
     probability = masses[0]
     for mass in masses[1:]:
         probability = probability[..., None, :] * mass
-    # One line a problem: lines are sorted faster than columns.
-    probability = probability.reshape(statistic.shape).T
-    statistic = np.ascontiguousarray(statistic.T)
-    order = np.argsort(statistic, axis=1)
-    cumulative = np.cumsum(np.take_along_axis(probability, order, axis=1), axis=1)
-    half = cumulative[:, -1:] * (0.5 * (1 - _ROUNDING))
-    first = (cumulative >= half).argmax(axis=1)
-    row = np.arange(len(statistic))
-    return statistic[row, order[row, first]]
+    probability = probability.reshape(statistic.shape)
+    # 1. The cell of the median, for each problem: a sort of all outcomes takes longer
+    # than their probabilities in cells of equal width, and a sort of those in one.
+    n = statistic.shape[1]
+    lowest = statistic.min(axis=0)
+    width = (statistic.max(axis=0) - lowest) / _MEDIAN_CELLS
+    cell = ((statistic - lowest) / np.where(width > 0, width, 1)).astype(np.intp)
+    np.minimum(cell, _MEDIAN_CELLS - 1, out=cell)
+    first_cell = _MEDIAN_CELLS * np.arange(n)  # of each problem among those of all
+    cell += first_cell
+    in_cell = np.bincount(cell.ravel(), probability.ravel(), _MEDIAN_CELLS * n)
+    cumulative = np.cumsum(in_cell.reshape(n, _MEDIAN_CELLS), axis=1).ravel()
+    half = cumulative[first_cell + _MEDIAN_CELLS - 1] * (0.5 * (1 - _ROUNDING))
+    is_reached = cumulative.reshape(n, _MEDIAN_CELLS) >= half[:, None]
+    median_cell = first_cell + is_reached.argmax(axis=1)
+    needed = half - (cumulative - in_cell)[median_cell]
+    # 2. The outcomes in it: a line for each problem, filled up with others that are
+    # infinite and have the probability 0.
+    problem, outcome = np.nonzero((cell == median_cell).T)
+    n_inside = np.bincount(problem)
+    first = np.cumsum(n_inside) - n_inside
+    place = np.arange(len(problem)) - first[problem]
+    inside = np.full((n, n_inside.max()), np.inf)
+    inside[problem, place] = statistic[outcome, problem]
+    mass = np.zeros(inside.shape)
+    mass[problem, place] = probability[outcome, problem]
+    order = np.argsort(inside, axis=1)
+    cumulative = np.cumsum(np.take_along_axis(mass, order, axis=1), axis=1)
+    # The largest one has what the sum of the others lacks by rounding.
+    n_below = np.minimum(np.sum(cumulative < needed[:, None], axis=1), n_inside - 1)
+    row = np.arange(n)
+    return inside[row, order[row, n_below]]
