@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from _catalog import refused
+from numpy.testing import assert_allclose
 
 from skcalib.binning import EqualMass, EqualWidth
 from skcalib.metrics import (
@@ -212,3 +213,45 @@ def test_bad_groups():
             groupwise_calibration_error(y, s, groups=groups)
     with refused(ValueError, "reduce", "'median'"):
         groupwise_calibration_error(y, s, reduce="median")
+
+
+@pytest.mark.parametrize("method", ["plugin", "auto"])
+@pytest.mark.parametrize("norm", [1, 2, 3, np.inf])
+@pytest.mark.parametrize("binning", [4, EqualWidth("sqrt"), EqualMass(2)])
+def test_groups_together_are_as_each_group_alone(norm, method, binning):
+    # 1. Small groups with ties, of many sizes, and one group whose bins are made alone.
+    rng = np.random.default_rng(0)
+    n = 9000
+    scores = np.round(rng.random(n), 2)
+    y = rng.random(n) < scores**1.5
+    groups = np.where(rng.random(n) < 0.6, "large", rng.integers(0, 40, n).astype(str))
+    found = groupwise_calibration_error(
+        y,
+        scores,
+        groups=groups,
+        reduce=None,
+        norm=norm,
+        method=method,
+        binning=binning,
+    )
+    # 2. Each by the error of its rows.
+    if isinstance(binning, int):
+        binning = EqualWidth(binning)
+    expected = {}
+    for name in sorted(set(groups)):
+        rows = groups == name
+        expected[name] = calibration_error(
+            y[rows], scores[rows], norm=norm, method=method, binning=binning
+        )
+    assert list(found) == list(expected)
+    assert_allclose([*found.values()], [*expected.values()], rtol=0, atol=1e-12)
+
+
+def test_a_small_group_without_an_error_is_named():
+    groups = np.repeat(["a", "b", "c"], [40, 3, 40])
+    scores = np.linspace(0.01, 0.99, 83)
+    y = np.arange(83) % 2
+    with pytest.raises(ValueError, match="error of group 'b' .* 3 samples are too few"):
+        groupwise_calibration_error(
+            y, scores, groups=groups, method="auto", binning=EqualMass(3)
+        )

@@ -5,7 +5,13 @@ import pytest
 
 from skcalib._cells.statistics import BinStatistics
 from skcalib._rows.blocks import row_blocks
-from skcalib._rows.sorting import DistinctScores, in_order, sorted_rows, sorted_scores
+from skcalib._rows.sorting import (
+    DistinctScores,
+    grouped_rows,
+    in_order,
+    sorted_rows,
+    sorted_scores,
+)
 from skcalib.binning._base import BinLookup
 
 _RNG = np.random.default_rng(0)
@@ -170,3 +176,10 @@ def test_blocks_cover_each_row_once():
             for row in range(n_rows)[block]
         ]
         assert rows == list(range(n_rows))
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 1000])
+def test_grouped_rows_keep_their_order(n):
+    codes = np.random.default_rng(0).integers(0, 7, n)
+    expected = sorted(range(n), key=codes.tolist().__getitem__)
+    assert grouped_rows(codes).tolist() == expected

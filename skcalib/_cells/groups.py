@@ -4,6 +4,7 @@ import numpy as np
 
 from skcalib._cells.columns import top_label
 from skcalib._input.groups import check_named_groups
+from skcalib._rows.sorting import first_rows, grouped_rows
 
 
 def group_codes(groups, data, *, max_bins=None, takes_max_bins=False):
@@ -64,12 +65,14 @@ def predicted_class(data):
     return data.classes, data.predicted
 
 
-def split_by_group(data, codes):
-    """Yield, for each group that has rows of positive weight, its code and the
-    increasing indices of these rows; `codes` (n,) are the groups of the rows of
-    `ScoredLabels`.
+def split_by_group(rows, codes):
+    """Yield, for each group of some rows, its code and the increasing indices of these
+    rows. `rows` are the indices of all of them, in increasing order, and `codes` (n,)
+    the group of each row of the data.
     """
-    kept = data.kept  # indices of the rows of positive weight
-    order = kept[np.argsort(codes[kept], kind="stable")]
-    present, starts = np.unique(codes[order], return_index=True)
-    yield from zip(present, np.split(order, starts[1:]), strict=True)
+    if len(rows) == 0:
+        return
+    order = rows[grouped_rows(codes[rows])]
+    ordered = codes[order]
+    starts = first_rows(ordered)
+    yield from zip(ordered[starts], np.split(order, starts[1:]), strict=True)

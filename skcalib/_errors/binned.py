@@ -11,14 +11,17 @@ from functools import cached_property
 import numpy as np
 from scipy.special import erf, gamma, hyp1f1
 
+from skcalib._cells.binned_samples import BinnedSamples
 from skcalib._cells.cells import Cells
 from skcalib._cells.columns import resolve_multiclass
 from skcalib._cells.groups import group_codes, reduced, split_by_group
-from skcalib._errors.error import CalibrationError, ErrorPower
+from skcalib._cells.reductions import one_task
+from skcalib._errors.error import CalibrationError, ErrorPower, error_root
 from skcalib._errors.sweep import SweepPower
 from skcalib._guide import see
 from skcalib._input.scalars import check_option, resolve_norm
 from skcalib._input.scored_labels import check_scored_labels
+from skcalib._rows.blocks import total_weight
 from skcalib.binning import (
     BaseBinning,
     EqualMass,
@@ -26,6 +29,7 @@ from skcalib.binning import (
     MonotonicSweep,
     check_binning,
 )
+from skcalib.binning._last_rows import can_be_made_together
 
 # Share of the weight in bins with fewer than two rows beyond which a debiased error
 # would be mostly left out.
@@ -116,6 +120,21 @@ class BinnedError(CalibrationError):
         """
         return _POWERS[self.method](cells, norm=self.norm)
 
+    def powers_of_samples(self, cells, n_bins):
+        """Return the p-th powers (n_samples,) of the errors of several samples, by a
+        method that needs the sums of bins alone: for the `Cells` of the bins of all
+        samples, one sample after the other, and the number of bins of each.
+        """
+        power = self.power_of_sums(cells)
+        first_bins = np.cumsum(n_bins) - n_bins
+        if self.norm == np.inf:
+            return np.maximum.reduceat(power.observed_of_bins, first_bins)
+        # `share_of_bin` is the share of a bin in the weight of all samples. The factor
+        # turns it into the share in the weight of its own sample.
+        weight = np.add.reduceat(cells.weight, first_bins)
+        share = power.share_of_bin * np.repeat(cells.total_weight / weight, n_bins)
+        return np.add.reduceat(power.observed_of_bins * share, first_bins)
+
     def from_power(self, power):
         """Return the error for its p-th power: the p-th root, or with `squared` the
         power itself, a square that an unbiased estimate may make negative.
@@ -184,24 +203,67 @@ class GroupwiseError(BinnedError):
         # An invalid `multiclass` is refused here, so that no group is blamed for it.
         resolve_multiclass(self.multiclass, data, pooled=True)
         names, codes = group_codes(self.groups, data)
-        errors = {}
-        weights = []
-        for code, rows in split_by_group(data, codes):
-            name = names[code : code + 1].tolist()[0]  # a Python, not a NumPy, scalar
+        errors = np.full(len(names), np.nan)
+        weights = np.zeros(len(names))
+        # 1. Small groups: the bins of all are made together.
+        is_together = np.zeros(len(names), dtype=bool)
+        if self._bins_can_be_made_together(data):
+            n_rows = np.bincount(codes, minlength=len(names))
+            is_together = (n_rows > 0) & (n_rows <= BinnedSamples.most_rows)
+        rows = np.flatnonzero(is_together[codes])
+        if len(rows):
+            task = one_task(data.at(rows), self.multiclass, pooled=True)
+            samples = BinnedSamples(task, codes[rows], self.binning)
+            errors[is_together] = self._errors_of_samples(samples, names)
+            weights[is_together] = samples.n
+        # 2. The others, one by one, without rows of weight zero.
+        others = data.kept[~is_together[codes[data.kept]]]
+        for code, rows in split_by_group(others, codes):
             group = data.at(rows)
             try:
                 # the p-th power of the group's error, for the norm p
                 power = self.observed(group)
-                errors[name] = self.from_power(power)
+                errors[code] = self.from_power(power)
             except ValueError as error:
-                raise ValueError(
-                    f"groups: the error of group {name!r} cannot be computed. {error}"
-                ) from error
-            if group.sample_weight is None:
-                weights.append(len(group.scores))
-            else:
-                weights.append(group.sample_weight.sum())
-        return errors, weights
+                raise _refusal_of_group(names, code, error) from error
+            weights[code] = total_weight(group.sample_weight, len(group.scores))
+        # 3. Groups without rows are left out.
+        present = np.flatnonzero(weights > 0)
+        by_name = zip(names[present].tolist(), errors[present].tolist(), strict=True)
+        return dict(by_name), weights[present]
+
+    def _bins_can_be_made_together(self, data):
+        """Return whether the bins of many groups of validated data can be made in one
+        pass: those of one binary problem without weights, whose sums are enough.
+        """
+        kind = resolve_multiclass(self.multiclass, data, pooled=True)
+        return (
+            data.sample_weight is None
+            and kind in ("binary", "top_label")
+            and self.method in _POWERS
+            and can_be_made_together(self.binning)
+        )
+
+    def _errors_of_samples(self, samples, names):
+        """Return the errors (n_samples,) of `BinnedSamples`, whose codes are positions
+        in the `names` of the groups.
+        """
+        if self.method in ("debiased", "unbiased"):
+            for k in np.flatnonzero(samples.thin_share > MAX_THIN_SHARE):
+                try:
+                    _refuse_thin_bins(samples.bins_of(k), self.binning)
+                except ValueError as error:
+                    raise _refusal_of_group(names, samples.codes[k], error) from error
+        powers = self.powers_of_samples(samples.bins, samples.n_bins)
+        return error_root(powers, self.norm)
+
+
+def _refusal_of_group(names, code, error):
+    """Return the ValueError that names the group of an error, by its position."""
+    name = names[code : code + 1].tolist()[0]  # a Python, not a NumPy, scalar
+    return ValueError(
+        f"groups: the error of group {name!r} cannot be computed. {error}"
+    )
 
 
 class PluginPower(ErrorPower):

@@ -130,45 +130,6 @@ def last_ranks(n_rows, n_bins):
     return -(-np.arange(1, n_bins) * n_rows // n_bins)
 
 
-def last_rows(binning, scores, n_rows):
-    """Return the position of the last row of each equal-mass bin of several samples.
-
-    Parameters
-    ----------
-    binning : EqualMass
-        The bins of each sample.
-    scores : ndarray of shape (n,)
-        Scores of rows without weights, one sample after the other, and sorted within
-        each.
-    n_rows : ndarray of int, shape (n_samples,)
-        Number of rows of each sample.
-
-    Returns
-    -------
-    positions : ndarray of int, shape (m,)
-        Increasing positions among all rows. A bin is a bin of one sample.
-    """
-    starts = np.cumsum(n_rows) - n_rows
-    # 1. The last row of each sample, and of each run of equal scores in a sample.
-    is_last_of_sample = np.zeros(len(scores), dtype=bool)
-    is_last_of_sample[starts + n_rows - 1] = True
-    next_differs = np.append(scores[1:] != scores[:-1], True)
-    is_last_of_score = next_differs | is_last_of_sample
-    # 2. The last row of each bin, as if all scores of a sample were different. Samples
-    # with equally many rows have the same ranks, which are counted from 1.
-    is_last_of_bin = is_last_of_sample.copy()
-    for n in np.unique(n_rows).tolist():
-        ranks = last_ranks(n, binning._n_bins_for(n, None))
-        starts_of_samples = starts[n_rows == n]
-        is_last_of_bin[starts_of_samples[:, None] + ranks - 1] = True
-    # 3. Equal scores stay together, in the lower bin: a bin ends with the last row of
-    # the score at which it would end.
-    ends_of_scores = np.flatnonzero(is_last_of_score)
-    ends_of_bins = np.flatnonzero(is_last_of_bin)
-    following = np.searchsorted(ends_of_scores, ends_of_bins)
-    return np.unique(ends_of_scores[following])
-
-
 def check_binning(
     binning: BaseBinning | int | None, default: BaseBinning | None = None
 ) -> BaseBinning:

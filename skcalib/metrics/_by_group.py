@@ -16,6 +16,7 @@ from scipy.special import betainc
 from sklearn.utils import check_random_state
 
 from skcalib._cells.binned import BinnedTask, counted_rows, refuse_beside_bins
+from skcalib._cells.binned_samples import BinnedSamples
 from skcalib._cells.columns import resolve_multiclass
 from skcalib._cells.groups import group_codes, is_predicted_class, split_by_group
 from skcalib._cells.reductions import one_task
@@ -384,13 +385,13 @@ def _groups_of_rows(data, names, codes, cluster, multiclass, strategy, weight_ty
     is_plain = data.sample_weight is None and cluster is None
     if is_plain and type(strategy) is EqualMass:
         largest = np.bincount(codes).max()
-        if largest <= SmallSamples.most_rows:
+        if largest <= BinnedSamples.most_rows:
             small = SmallSamples(one_task(data, multiclass), codes, strategy)
             return _Groups(names[small.codes], small, small.first)
     present = []
     samples = Samples()
     first = []
-    for code, rows in split_by_group(data, codes):
+    for code, rows in split_by_group(data.kept, codes):
         group = counted_rows(data.at(rows), weight_type, warns=False)
         task = one_task(group, multiclass)
         sample = Sample(

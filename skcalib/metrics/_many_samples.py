@@ -4,7 +4,7 @@ from functools import cached_property
 
 import numpy as np
 
-from skcalib._cells.cells import Cells
+from skcalib._cells.binned_samples import BinnedSamples
 from skcalib._cells.tasks import BinaryTask
 from skcalib._errors.binned import (
     MAX_THIN_SHARE,
@@ -15,7 +15,6 @@ from skcalib._errors.binned import (
 from skcalib._errors.error import error_root
 from skcalib._inference.bias import half_pvalue
 from skcalib._inference.event_counts import (
-    MANY_ROWS,
     RowsOfProblems,
     event_count_tails,
 )
@@ -30,7 +29,6 @@ from skcalib._inference.inversion import limits_of_each
 from skcalib._inference.shift_test import BiasTest, BiasTestsOfRows
 from skcalib._input.scalars import as_numbers
 from skcalib._rows.links import log_odds
-from skcalib.binning._equal_mass import last_rows
 from skcalib.metrics._group_sample import Sample, pvalue_of_sides
 
 
@@ -135,54 +133,34 @@ class SmallSamples:
         The bins of each sample.
     """
 
-    # The rows of larger samples are summed in cells, which needs a pass for each.
-    most_rows = MANY_ROWS
-
     def __init__(self, task, codes, binning):
         self._binning = binning
-        # 1. The rows in the order of samples and scores; where each sample begins, and
-        # the row of it that comes first.
-        order = np.argsort(task.scores, kind="stable")  # both: faster than `lexsort`
-        order = order[np.argsort(codes[order], kind="stable")]
-        self._scores = task.scores[order]
-        self._labels = task.labels[order]
-        codes = codes[order]
-        self._starts = np.append(0, np.flatnonzero(np.diff(codes)) + 1)
-        self.n = np.diff(self._starts, append=len(codes))
-        self.codes = codes[self._starts]
-        self.first = np.minimum.reduceat(order, self._starts)
-        # 2. The sums of all bins; where those of each sample begin, and how many it
-        # has.
-        last = last_rows(binning, self._scores, self.n)
-        starts = np.append(0, last[:-1] + 1)
-        self._bins = _bins_of(self._scores, self._labels, starts)
-        self._bin_starts = np.searchsorted(starts, self._starts)
-        self._n_bins = np.diff(self._bin_starts, append=len(starts))
+        self._samples = BinnedSamples(task, codes, binning)
+        self.codes = self._samples.codes
+        self.n = self._samples.n
+        self.first = self._samples.first
 
     def __len__(self):
         return len(self.n)
 
     def __getitem__(self, k):
-        rows = slice(self._starts[k], self._starts[k] + self.n[k])
-        task = BinaryTask(self._scores[rows], self._labels[rows], None)
+        samples = self._samples
+        rows = slice(samples.starts[k], samples.starts[k] + samples.n[k])
+        task = BinaryTask(samples.scores[rows], samples.labels[rows], None)
         return Sample(task.statistics(self._binning), task, binning=self._binning)
 
     def __iter__(self):
         return (self[k] for k in range(len(self)))
 
-    def _sums(self, of_bins):
-        """Return the sums (n_samples,) of values of bins (m,)."""
-        return np.add.reduceat(of_bins, self._bin_starts)
-
     @cached_property
     def mean_score(self):
         """Mean score of each sample."""
-        return self._sums(self._bins.weighted_score) / self.n
+        return self._samples.sums(self._samples.bins.weighted_score) / self.n
 
     @cached_property
     def event_frequency(self):
         """Share of the rows of each sample that are events."""
-        return self._sums(self._bins.weighted_label) / self.n
+        return self._samples.sums(self._samples.bins.weighted_label) / self.n
 
     @property
     def is_independent(self):
@@ -192,12 +170,12 @@ class SmallSamples:
     @property
     def tests_of_independent(self):
         """The `BiasTestsOfRows` of the samples."""
-        mean_square = self._sums(self._bins.residual_square) / self.n
+        mean_square = self._samples.sums(self._samples.bins.residual_square) / self.n
         mean = self.event_frequency - self.mean_score
-        scores = as_numbers(self._scores, "scores")
+        scores = as_numbers(self._samples.scores, "scores")
         return BiasTestsOfRows(
             RowsOfProblems(log_odds(scores), np.ones(len(scores)), self.n),
-            self._sums(self._bins.weighted_label),
+            self._samples.sums(self._samples.bins.weighted_label),
             np.maximum(mean_square - mean**2, 0),
         )
 
@@ -213,11 +191,11 @@ class SmallSamples:
         has_error = np.ones(len(self), dtype=bool)
         if error.method in ("debiased", "unbiased"):
             # These errors are undefined if too many rows are alone in their bins.
-            n_alone = self._sums(np.where(self._bins.count < 2, self._bins.count, 0))
-            has_error = n_alone / self.n <= MAX_THIN_SHARE
+            has_error = self._samples.thin_share <= MAX_THIN_SHARE
         # With few possible numbers of events by bin, limits are computed by summation
         # over all of them, without draws. Other samples take the general way.
-        outcomes = n_outcomes(rows_of(self._bins), self._n_bins)
+        n_bins = self._samples.n_bins
+        outcomes = n_outcomes(rows_of(self._samples.bins), n_bins)
         is_summed = has_error & (outcomes <= MOST_OUTCOMES)
         is_summed &= error.norm != np.inf and error.method != "label_binned"
         others = np.flatnonzero(has_error & ~is_summed).tolist()
@@ -225,16 +203,10 @@ class SmallSamples:
         if not is_summed.any():
             return errors
         progress(f"errors of {np.count_nonzero(is_summed):,} small groups")
-        bins = self._bins.at(np.repeat(is_summed, self._n_bins))
-        sizes = self._n_bins[is_summed]
+        bins = self._samples.bins.at(np.repeat(is_summed, n_bins))
+        sizes = n_bins[is_summed]
+        observed = error.powers_of_samples(bins, sizes)
         power = error.power_of_sums(bins)
-        # `share_of_bin` is the share of a bin in the rows of all samples. The factor
-        # turns it into the share in the rows of its own sample.
-        to_own_share = np.repeat(bins.total_weight / self.n[is_summed], sizes)
-        first_bins = np.cumsum(sizes) - sizes
-        observed = np.add.reduceat(
-            power.observed_of_bins * power.share_of_bin * to_own_share, first_bins
-        )
         problems = SmallProblems(
             bins,
             sizes,
@@ -246,25 +218,6 @@ class SmallSamples:
         powers = np.array([observed, *problems.limits(tail)])
         errors[:, is_summed] = error_root(powers, error.norm)
         return errors
-
-
-def _bins_of(scores, labels, starts):
-    """Return the `Cells` of bins of rows (n,) without weights, which begin at `starts`
-    (m,).
-    """
-    scores = scores.astype(np.float64)
-    events = labels.astype(np.float64)
-    count = np.diff(starts, append=len(scores))
-    return Cells(
-        edges=None,
-        count=count,
-        weight=count.astype(np.float64),
-        weighted_score=np.add.reduceat(scores, starts),
-        weighted_label=np.add.reduceat(events, starts),
-        weighted_score_squared=np.add.reduceat(scores**2, starts),
-        weighted_score_label=np.add.reduceat(scores * events, starts),
-        weight_squared=count.astype(np.float64),
-    )
 
 
 class BiasTests:
