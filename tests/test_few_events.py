@@ -82,7 +82,7 @@ def test_sums_of_drawn_labels_are_those_of_all_labels(certain):
     assert len(drawn) == 9999
     assert_same_law(drawn, exact)
     # Copies of a row are rows.
-    copies = np.array([2.0, 1, 3, 1])
+    copies = np.array([2.0, 1, 3, 0])
     counted = sums_of_drawn_labels(
         probability[:, :2] / probability[:, :2].sum(axis=1, keepdims=True),
         values[:, :2],

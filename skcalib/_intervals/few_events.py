@@ -103,7 +103,8 @@ def sums_of_drawn_labels(probability, values, copies, rng):
     expected = mean_number.sum()
     n_draws = int(np.clip(_MOST_LABELS / max(expected, 1), _FEWEST_DRAWS, _MOST_DRAWS))
     n_labels = copies.sum() * (probability.shape[1] - 1)
-    if expected > _MANY_UNCERTAIN * n_labels:
+    is_whole = np.all(copies % 1 == 0)
+    if is_whole and expected > _MANY_UNCERTAIN * n_labels:
         return _sums_of_all_labels(probability, values, copies, n_draws, rng)
     others = probability.copy()
     np.put_along_axis(others, usual, 0.0, axis=1)
@@ -135,7 +136,7 @@ def sums_of_drawn_labels(probability, values, copies, rng):
 def _sums_of_all_labels(probability, values, copies, n_draws, rng):
     """Return sums (n_draws,) as `sums_of_drawn_labels` does, drawing every label."""
     n_rows, n_classes = probability.shape
-    sample = np.repeat(np.arange(n_rows), np.maximum(copies, 1).astype(np.intp))
+    sample = np.repeat(np.arange(n_rows), copies.astype(np.intp))
     # A sample has class k or a later one where its uniform number is above the
     # probability of all classes before, and its value then changes by a step.
     before = np.cumsum(probability, axis=1)[sample]
