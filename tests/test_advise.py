@@ -10,7 +10,7 @@ from scipy.special import expit
 import skcalib
 from skcalib import Recalibrator
 from skcalib.evaluation import advise, cross_validate
-from skcalib.evaluation._advice_search import Search
+from skcalib.evaluation._advice_search import UNCHANGED, Candidate, Samples, Search
 from skcalib.monitoring import calibration_change
 
 MONTHS = np.array([f"2025-{month:02d}" for month in range(1, 13)])
@@ -214,8 +214,6 @@ def test_a_less_simple_candidate_with_a_higher_loss_is_never_chosen():
     """Spline ahead of isotonic and stack; isotonic's interval is so wide that it is not
     significantly worse than the stack, which once made it the advice.
     """
-    from skcalib.evaluation._advice_search import Candidate, Samples
-
     losses = {"none": 1.0, "spline": 0.8, "isotonic": 0.85, "stack": 0.79}
     pvalues = {("none", "spline"): 0.001, ("none", "isotonic"): 0.001}
     pvalues |= {("spline", "stack"): 0.3, ("none", "stack"): 0.001}
@@ -233,6 +231,39 @@ def test_a_less_simple_candidate_with_a_higher_loss_is_never_chosen():
     # A step that is not measurable is skipped, and a later one compared with nothing.
     pvalues["none", "spline"] = 0.3
     assert path() == ["none", "stack"]
+
+
+def test_a_close_decision_is_taken_with_twelve_divisions_of_which_none_is_fitted_twice(
+    monkeypatch,
+):
+    odds, uniform, *_ = _samples(300)
+    y, scores = uniform < expit(odds - 0.4), expit(odds)
+    monkeypatch.setattr("skcalib.evaluation._advice_search._CLOSE_FROM", -1)
+    monkeypatch.setattr("skcalib.evaluation._advice_search._CLOSE_TO", 2)
+    n_fits = 0
+    fit = skcalib.PriorShift.fit
+
+    def counted_fit(self, *args, **kwargs):
+        nonlocal n_fits
+        n_fits += 1
+        return fit(self, *args, **kwargs)
+
+    monkeypatch.setattr(skcalib.PriorShift, "fit", counted_fit)
+    search = Search(Samples(scores, y, None, None, "frequency", {}, None, 3))
+    search.result = search.samples.cross_validated({"shift": skcalib.PriorShift()})
+    search._known_evidence = {}
+    search._more_divisions = None
+    shift = Candidate("shift", skcalib.PriorShift)
+    gain, pvalue = search.evidence(UNCHANGED, shift)
+    assert n_fits == 12 * 5
+    plain = cross_validate(
+        y, scores, {"shift": skcalib.PriorShift()}, n_repeats=12, random_state=3
+    )
+    assert tuple(gain) == pytest.approx(tuple(plain.gain("uncalibrated", "shift")))
+    expected = plain.pvalue("uncalibrated", "shift", alternative="greater")
+    assert pvalue == pytest.approx(expected, rel=1e-9)
+    probabilities = search._more_divisions.probabilities["shift"]
+    np.testing.assert_allclose(probabilities, plain.probabilities["shift"])
 
 
 def test_refusals():

@@ -83,15 +83,22 @@ class CrossFits:
         """The folds of all divisions: a fit each."""
         return [fold for division in self.divisions for fold in division]
 
-    def candidate(self, recalibrator, groups=None, show_progress=None):
+    def candidate(self, recalibrator, groups=None, show_progress=None, known=None):
         """Fit a recalibrator without each fold, and return its `Candidate`.
 
         `groups` (n,) go to recalibrators whose `fit` takes them. `show_progress` is
-        called with a text before each fit.
+        called with a text before each fit. `known` is the `Candidate` of the same
+        recalibrator for the first of the `divisions`, whose fits are not repeated.
         """
         losses_by_fit = {loss: [] for loss in self.loss_names}
         mean = _MeanOfFolds(self.unchanged)
-        for k, fold in enumerate(self.folds):
+        n_known = 0
+        if known is not None:
+            losses_by_fit = {loss: [*known.losses[loss]] for loss in self.loss_names}
+            n_known = len(losses_by_fit[self.loss_names[0]])
+            for fold in self.folds[:n_known]:
+                mean.add(known.probabilities, fold)
+        for k, fold in enumerate(self.folds[n_known:], start=n_known):
             if show_progress is not None:
                 show_progress(f"fit {k + 1} of {len(self.folds)}")
             # With training samples of one class there is nothing to fit.

@@ -135,15 +135,14 @@ class Samples(NamedTuple):
             period=taken(self.period, rows),
         )
 
-    def cross_validated(self, recalibrators, groups=None, n_divisions=None):
+    def cross_validated(self, recalibrators):
         """Return the result of `cross_validate` for a dict of recalibrators."""
         return cross_validate(
             self.labels,
             self.scores,
             recalibrators,
             cv=N_FOLDS,
-            n_repeats=n_divisions or self.n_divisions,
-            groups=groups,
+            n_repeats=self.n_divisions,
             random_state=self.seed,
             **self.options,
         )
@@ -234,6 +233,7 @@ class Search:
         # 1. One map for all samples, of each kind; a stack of them if it is promising.
         self.candidates = [UNCHANGED]
         self._known_evidence = {}
+        self._more_divisions = None
         found = []
         for kind in self.samples.kinds:
             if kind is not catalogue.StackedRecalibrator:
@@ -284,18 +284,21 @@ class Search:
         return evidence
 
     def divided_more(self, *candidates):
-        """Return the result of candidates for more divisions into folds."""
-        result = None
+        """Return the result for more divisions into folds, with some candidates and
+        those that were asked for before.
+        """
+        if self._more_divisions is None:
+            self._more_divisions = self.result._divided(
+                _CLOSE_DIVISIONS, self.samples.seed
+            )
         for candidate in candidates:
-            if candidate.kind is None:
+            if candidate.key in self._more_divisions.probabilities:
                 continue
             recalibrator, groups = candidate.fitted_to_folds(self.samples)
-            new = {candidate.key: recalibrator}
-            if result is None:
-                result = self.samples.cross_validated(new, groups, _CLOSE_DIVISIONS)
-            else:
-                result = result.extended(new, groups=groups)
-        return result
+            self._more_divisions = self._more_divisions._extended(
+                {candidate.key: recalibrator}, groups, known=self.result
+            )
+        return self._more_divisions
 
     def _is_worth_a_stack(self):
         """Return whether to fit a stack: with several classes, if it can be fitted in

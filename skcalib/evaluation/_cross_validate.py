@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from numbers import Integral
 from typing import Literal, NamedTuple
 
@@ -229,12 +229,38 @@ class CrossValidatedRecalibrators(ResultTable):
         ValueError
             If a name is in use, or a recalibrator cannot be fitted.
         """
+        return self._extended(recalibrators, groups)
+
+    def _extended(self, recalibrators, groups, known=None):
+        """Return the result with further recalibrators, a dict, and the group (n,) of
+        each sample or None. The fits in `known`, a result that `_divided` has divided
+        into this one, are taken over.
+        """
         _check_names(recalibrators, self._candidates)
         groups = self._rows.values_of(groups, "groups")
+        known_candidates = {} if known is None else known._candidates
         candidates = dict(self._candidates)
         for name, recalibrator in recalibrators.items():
-            candidates[name] = self._fits.candidate(recalibrator, groups)
+            candidates[name] = self._fits.candidate(
+                recalibrator, groups, known=known_candidates.get(name)
+            )
         return _result(self._fits, candidates, self._rows)
+
+    def _divided(self, n_repeats, random_state):
+        """Return a result without recalibrators for `n_repeats` divisions into folds:
+        those of this result, and further ones of the seed `random_state`.
+        """
+        first = self._fits.divisions
+        divisions = _divisions(
+            len(first[0]),
+            n_repeats,
+            self._fits.scores,
+            self._fits.codes,
+            self._fits.design,
+            random_state,
+        )
+        fits = replace(self._fits, divisions=[*first, *divisions[len(first) :]])
+        return _result(fits, {UNCALIBRATED: fits.uncalibrated()}, self._rows)
 
     def columns(self):
         """Return the columns of the table, with a row for each recalibrator.
