@@ -233,7 +233,7 @@ def test_a_less_simple_candidate_with_a_higher_loss_is_never_chosen():
     assert path() == ["none", "stack"]
 
 
-def test_a_close_decision_is_taken_with_twelve_divisions_of_which_none_is_fitted_twice(
+def test_a_close_decision_is_taken_with_more_divisions_of_which_none_is_fitted_twice(
     monkeypatch,
 ):
     odds, uniform, *_ = _samples(300)
@@ -252,7 +252,7 @@ def test_a_close_decision_is_taken_with_twelve_divisions_of_which_none_is_fitted
     search = Search(Samples(scores, y, None, None, "frequency", {}, None, 3))
     search.result = search.samples.cross_validated({"shift": skcalib.PriorShift()})
     search._known_evidence = {}
-    search._more_divisions = None
+    search._divided = {}
     shift = Candidate("shift", skcalib.PriorShift)
     gain, pvalue = search.evidence(UNCHANGED, shift)
     assert n_fits == 12 * 5
@@ -262,8 +262,21 @@ def test_a_close_decision_is_taken_with_twelve_divisions_of_which_none_is_fitted
     assert tuple(gain) == pytest.approx(tuple(plain.gain("uncalibrated", "shift")))
     expected = plain.pvalue("uncalibrated", "shift", alternative="greater")
     assert pvalue == pytest.approx(expected, rel=1e-9)
-    probabilities = search._more_divisions.probabilities["shift"]
+    probabilities = search._divided[12].probabilities["shift"]
     np.testing.assert_allclose(probabilities, plain.probabilities["shift"])
+    # Six divisions are enough if the decision is no longer close with them.
+    known_pvalue = search.result.pvalue("uncalibrated", "shift", alternative="greater")
+    pvalue_of_six = search._divided[6].pvalue(
+        "uncalibrated", "shift", alternative="greater"
+    )
+    assert known_pvalue != pvalue_of_six
+    middle = (known_pvalue + pvalue_of_six) / 2
+    if known_pvalue < pvalue_of_six:
+        monkeypatch.setattr("skcalib.evaluation._advice_search._CLOSE_TO", middle)
+    else:
+        monkeypatch.setattr("skcalib.evaluation._advice_search._CLOSE_FROM", middle)
+    search._known_evidence = {}
+    assert search.evidence(UNCHANGED, shift)[1] == pvalue_of_six
 
 
 def test_refusals():

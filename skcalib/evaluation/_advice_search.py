@@ -23,10 +23,11 @@ LEVEL = 0.05  # of each test
 N_FOLDS = 5
 # Small sets are divided into folds several times, since otherwise the advice would
 # depend on which samples share a fold: up to 3 times, as long as the samples of all
-# divisions together are not more than 15,000; more often if a decision is close.
+# divisions together are not more than 15,000; more often, 6 times and then 12 times,
+# as long as a decision is close.
 _MOST_DIVISIONS = 3
 _MOST_ROWS_DIVIDED = 15_000
-_CLOSE_DIVISIONS = 12
+_CLOSE_DIVISIONS = (6, 12)
 _CLOSE_FROM = 0.01
 _CLOSE_TO = 0.2
 STACK = "StackedRecalibrator"
@@ -233,7 +234,7 @@ class Search:
         # 1. One map for all samples, of each kind; a stack of them if it is promising.
         self.candidates = [UNCHANGED]
         self._known_evidence = {}
-        self._more_divisions = None
+        self._divided = {}  # results for more divisions into folds, by their number
         found = []
         for kind in self.samples.kinds:
             if kind is not catalogue.StackedRecalibrator:
@@ -269,36 +270,39 @@ class Search:
         `before`, an `IntervalEstimate`, and the one-sided p-value of "not lower".
 
         If the p-value is close to the level, it depends on which samples share a fold:
-        both are then computed again with more divisions into folds.
+        both are then computed again with more divisions into folds, and with still more
+        if it is close even so.
         """
         if (before.key, after.key) in self._known_evidence:
             return self._known_evidence[before.key, after.key]
         result = self.result
         pvalue = result.pvalue(before.key, after.key, alternative="greater")
         is_divided = self.samples.n_columns == 1 and self.samples.sample_weight is None
-        if is_divided and _CLOSE_FROM < pvalue < _CLOSE_TO:
-            result = self.divided_more(before, after)
-            pvalue = result.pvalue(before.key, after.key, alternative="greater")
+        if is_divided:
+            for n_divisions in _CLOSE_DIVISIONS:
+                if not _CLOSE_FROM < pvalue < _CLOSE_TO:
+                    break
+                result = self.divided_more(n_divisions, result, (before, after))
+                pvalue = result.pvalue(before.key, after.key, alternative="greater")
         evidence = result.gain(before.key, after.key), float(pvalue)
         self._known_evidence[before.key, after.key] = evidence
         return evidence
 
-    def divided_more(self, *candidates):
-        """Return the result for more divisions into folds, with some candidates and
-        those that were asked for before.
+    def divided_more(self, n_divisions, known, candidates):
+        """Return the result of some candidates, and of those that were asked for
+        before, for `n_divisions` into folds. The fits of `known`, their result for
+        fewer divisions, are taken over.
         """
-        if self._more_divisions is None:
-            self._more_divisions = self.result._divided(
-                _CLOSE_DIVISIONS, self.samples.seed
-            )
+        if n_divisions not in self._divided:
+            self._divided[n_divisions] = known._divided(n_divisions, self.samples.seed)
         for candidate in candidates:
-            if candidate.key in self._more_divisions.probabilities:
-                continue
-            recalibrator, groups = candidate.fitted_to_folds(self.samples)
-            self._more_divisions = self._more_divisions._extended(
-                {candidate.key: recalibrator}, groups, known=self.result
-            )
-        return self._more_divisions
+            result = self._divided[n_divisions]
+            if candidate.key not in result.probabilities:
+                recalibrator, groups = candidate.fitted_to_folds(self.samples)
+                self._divided[n_divisions] = result._extended(
+                    {candidate.key: recalibrator}, groups, known=known
+                )
+        return self._divided[n_divisions]
 
     def _is_worth_a_stack(self):
         """Return whether to fit a stack: with several classes, if it can be fitted in

@@ -389,12 +389,13 @@ def advise(
     Candidates are compared by `cross_validate`, the simplest first. One is accepted if
     its log-loss is lower than that of all simpler ones, and if the one-sided p-value of
     its gain over the last accepted one is below .05. If this p-value lies between .01
-    and .2, it is computed again with 12 divisions into folds. Groups get maps of their
-    own if these are accepted in the same way: those that `calibration_by_group` finds
-    off (adjusted p-value below .05, or below .001), or all. For changes over time, the
-    clearest period of each group is tested by `calibration_change`, adjusted for all
-    groups and periods (Bonferroni); if there is one, and at least 200 samples since
-    then, fits to these alone are compared on these samples with the fit to all.
+    and .2, it is computed again with 6 divisions into folds, and if it still does, with
+    12. Groups get maps of their own if these are accepted in the same way: those that
+    `calibration_by_group` finds off (adjusted p-value below .05, or below .001), or
+    all. For changes over time, the clearest period of each group is tested by
+    `calibration_change`, adjusted for all groups and periods (Bonferroni); if there is
+    one, and at least 200 samples since then, fits to these alone are compared on these
+    samples with the fit to all.
 
     Sets of more than 20,000 samples (with many classes fewer) are sampled at random.
 
