@@ -34,7 +34,7 @@ from skcalib._report._numbers import report_numbers
 from skcalib._report._reader import ReportError, opened
 from skcalib._report._samples import MEAN_ABSOLUTE, Rows
 from skcalib._report._sections import comparisons, segment_sentence
-from skcalib._report._sentences import summary
+from skcalib._report._summary import summary
 from skcalib._report._table import read_table
 from skcalib._report._times import named_periods
 from skcalib._verdicts import verdict

@@ -20,7 +20,7 @@ from skcalib._report._advice import brier_difference_as_advised, considered
 from skcalib._report._forecasts import ReportTable
 from skcalib._report._periods import monitor_rows
 from skcalib._report._sections import monitor_sentence
-from skcalib._report._sentences import summary
+from skcalib._report._summary import summary
 from skcalib._report._table import read_table
 from skcalib._verdicts import verdict
 from skcalib.evaluation import _advise

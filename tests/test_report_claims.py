@@ -39,7 +39,7 @@ def _said(tree):
 
 
 def test_every_sentence_of_a_report_stands_in_the_table():
-    """What a summary and the sections say is made by `from_template`: all of its names
+    """What a summary and the sections say is made by `claim`: all of its names
     are used, and no other text of these modules ends a sentence.
     """
     folder = Path(_numbers.__file__).parent

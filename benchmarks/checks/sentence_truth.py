@@ -38,7 +38,7 @@ from skcalib._report import _sections as say
 from skcalib._report._forecasts import ReportTable
 from skcalib._report._judged import judge_groups
 from skcalib._report._numbers import report_numbers
-from skcalib._report._sentences import summary
+from skcalib._report._summary import summary
 from skcalib.evaluation import _advice_search, _advise, _cross_validate
 
 FILE = Path(__file__).parent / "data" / "sentence_truth.csv"

@@ -1,6 +1,6 @@
 """The advice of a report in sentences."""
 
-from skcalib._report._claims import from_template
+from skcalib._report._claims import claim
 from skcalib._report._judged import read_verdict
 from skcalib._report._phrases import (
     OF_ESTIMATES,
@@ -34,9 +34,9 @@ def advice_sentences(facts, is_usable, suggested_tolerance=None):
     """
     advice = facts.model["advice"]
     if not facts.model["recalibrators"]:
-        return [from_template("too few to recalibrate")]
+        return [claim("too few to recalibrate")]
     if advice["needs_cluster"] is not None:
-        return [from_template("cluster first", column=advice["needs_cluster"])]
+        return [claim("cluster first", column=advice["needs_cluster"])]
     if advice["kind"] == "none":
         return [_nothing_to_do(facts, is_usable)]
     size = _percent_words(gains(advice, advice["log_loss"]))
@@ -47,7 +47,7 @@ def advice_sentences(facts, is_usable, suggested_tolerance=None):
     sentences = [
         _what_to_do(facts, is_usable),
         _error_left(facts, suggested_tolerance),
-        from_template(
+        claim(
             "gain",
             which=which,
             size=size,
@@ -78,7 +78,7 @@ def _nothing_to_do(facts, is_usable):
             f" {rounded(largest_gain, 2)} %)"
         )
     name = "leave" if is_usable else "no recalibrator"
-    return from_template(name, subject=facts.subject, since=since, most=words_of_gain)
+    return claim(name, subject=facts.subject, since=since, most=words_of_gain)
 
 
 def _percent_words(sizes):
@@ -140,7 +140,7 @@ def _samples_needed(facts):
     fewest = rounded_up(advice["rows_needed_low"])
     if fewest != number:
         number = f"{fewest} to {number}"
-    return from_template("samples needed", number=number, simpler=simpler)
+    return claim("samples needed", number=number, simpler=simpler)
 
 
 def _error_left(facts, suggested_tolerance):
@@ -163,10 +163,8 @@ def _error_left(facts, suggested_tolerance):
             further = (
                 f", which {verb} within the suggested {suggested_tolerance} points"
             )
-        return from_template(
-            "error left fine", This=subject, limit=high, suggested=further
-        )
-    return from_template(
+        return claim("error left fine", This=subject, limit=high, suggested=further)
+    return claim(
         "error left" if left.kind == "off" else "error left unclear",
         This=subject,
         size=points_words(left),
@@ -228,15 +226,15 @@ def _what_to_do(facts, is_usable):
     name = advice["recalibrator"]
     if name == "PriorShift":
         kind = "shift classes" if facts.is_of_classes else "shift"
-        return from_template(kind, since=since, **verbs)
+        return claim(kind, since=since, **verbs)
     if not advice["segments"]:
-        return from_template("recalibrate", name=name, since=since, **verbs)
+        return claim("recalibrate", name=name, since=since, **verbs)
     n_segments = 0  # of the column
     for row in facts.model["segments"]:
         n_segments += row["column"] == advice["column"]
     if advice["others"] == "unchanged" and len(advice["segments"]) < n_segments:
         return _recalibrate_some_segments(facts, verbs)
-    return from_template(
+    return claim(
         "recalibrate by segment",
         column=advice["column"],
         name=name,
@@ -257,7 +255,7 @@ def _recalibrate_some_segments(facts, verbs):
     each = "fitted to its samples"
     if len(advice["segments"]) > 1:
         each = "each fitted to its own samples"
-    return from_template(
+    return claim(
         "recalibrate segments",
         segments=listed(
             [group_words(name, advice["column"]) for name in advice["segments"]]

@@ -1,8 +1,8 @@
-"""The sentences of a report, by name.
+"""What a report claims: the sentences of its summary and sections, by name.
 
-The numbers of a report list the names of those that its summary prints.
-`benchmarks.checks.sentence_truth` simulates worlds in which each of them is true and
-worlds in which it is false.
+The JSON document of a report lists the names of those that its summary prints, as
+"claims". `benchmarks.checks.sentence_truth` simulates worlds in which each of them is
+true and worlds in which it is false.
 """
 
 import re
@@ -245,7 +245,7 @@ class Claim(str):
         return str(self)
 
 
-def from_template(name, /, **words):
+def claim(name, /, **words):
     """Return a sentence of a report as a `Claim`: the template ``CLAIMS[name]``, whose
     placeholders such as "{size}" are replaced by the keyword arguments.
     """

@@ -1,6 +1,6 @@
 """What a headline rests on: errors and tests, classes, segments and time."""
 
-from skcalib._report._claims import from_template
+from skcalib._report._claims import claim
 from skcalib._report._headline import clearest_changes
 from skcalib._report._judged import read_verdict
 from skcalib._report._phrases import (
@@ -47,14 +47,12 @@ def evidence(facts, first):
         # p-values for independent samples would be wrong, and are not printed.
         estimate = fixed(100 * error.estimate, points_digits(error))
         column = model["advice"]["needs_cluster"]
-        known = from_template(
-            "error of unknown uncertainty", size=estimate, column=column
-        )
+        known = claim("error of unknown uncertainty", size=estimate, column=column)
         return [means, known]
     test = model["test"]
     sentences = [
         means,
-        from_template(
+        claim(
             "error",
             of=" of the predicted class" if facts.is_of_classes else "",
             size=points_words(error),
@@ -65,11 +63,11 @@ def evidence(facts, first):
     is_any_segment_off = any(segment.verdict.is_off for segment in facts.segments)
     is_more_found = test["rejects"] or is_any_segment_off or model["changes"]
     if bias.is_off and not is_more_found:
-        sentences.append(from_template("nothing but the shift"))
+        sentences.append(claim("nothing but the shift"))
     confidence = facts.over_confidence
     if not facts.is_of_classes and not bias.is_off and confidence.is_off:
         name = "too extreme" if confidence.estimate > 0 else "too cautious"
-        sentences.append(from_template(name, size=size_words(confidence)))
+        sentences.append(claim(name, size=size_words(confidence)))
     if facts.is_of_classes:
         sentences.append(classes_off(model["classes"]))
     return sentences
@@ -95,7 +93,7 @@ def _means(facts, first):
         of = "of the weight is on samples with the event"
         if facts.is_of_classes:
             of = "of the weight is on correct predictions"
-    return from_template(
+    return claim(
         "means",
         mean=f"{fixed(100 * model['mean_score'], digits)} %",
         frequency=f"{fixed(100 * model['event_frequency'], digits)} %",
@@ -114,7 +112,7 @@ def classes_off(rows):
     """
     off = [row for row in rows if row["adjusted_error_pvalue"] < SIGNIFICANCE_LEVEL]
     if not off:
-        return from_template("no class off", n=f"{len(rows)}")
+        return claim("no class off", n=f"{len(rows)}")
     largest = off[0]
     bias = read_verdict(largest["verdict"])
     direction = ""
@@ -134,7 +132,7 @@ def classes_off(rows):
     names = ""
     if 1 < len(off) < len(rows):
         names = f": {listed([row['class'] for row in off])}"
-    return from_template(
+    return claim(
         "classes off",
         share=share_of(off, rows),
         have="has" if len(off) == 1 else "have",
@@ -163,9 +161,7 @@ def segments_off(facts):
     if _are_hidden(verdicts_off, facts.bias.estimate):
         size = fixed(abs(100 * facts.bias.estimate), points_digits(facts.bias))
         side = "high" if facts.bias.estimate > 0 else "low"
-        sentences.append(
-            from_template("average hides", bias=f"{size} points too {side}")
-        )
+        sentences.append(claim("average hides", bias=f"{size} points too {side}"))
     return sentences
 
 
@@ -179,7 +175,7 @@ def _worst_segments(column, off, rows):
     for row in ordered[:MOST_WORST]:
         name = group_words(row["segment"], column)
         worst.append(f"{name}, {bias_words(row['verdict'])}")
-    return from_template(
+    return claim(
         "segments off",
         column=column,
         share=share_of(off, rows),
@@ -214,7 +210,7 @@ def changes(facts):
         if row["group"] is not None:  # a segment; None stands for all samples
             whose = f"{whose} of {row['group']}"
         sentences.append(
-            from_template(
+            claim(
                 "changed",
                 since=row["since"],
                 whose=whose,
@@ -249,7 +245,7 @@ def over_time(model):
             abs(trend["moved"]), low, high, scale=100, unit="points", level=OF_VERDICTS
         )
         sentences.append(
-            from_template(
+            claim(
                 "trend",
                 first=trend["first"],
                 last=trend["last"],
@@ -260,7 +256,5 @@ def over_time(model):
         )
     correlation = model.get("autocorrelation")
     if correlation is not None and correlation["pvalue"] < SIGNIFICANCE_LEVEL:
-        sentences.append(
-            from_template("dependent", factor=rounded(correlation["factor"], 2))
-        )
+        sentences.append(claim("dependent", factor=rounded(correlation["factor"], 2)))
     return sentences

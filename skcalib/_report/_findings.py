@@ -1,6 +1,6 @@
 """What else is wrong besides the worst, in the order of the harm that it may do."""
 
-from skcalib._report._claims import from_template
+from skcalib._report._claims import claim
 from skcalib._report._headline import clearest_changes, n_impossible
 from skcalib._report._judged import read_verdict
 from skcalib._report._phrases import least, verdict_words
@@ -53,7 +53,7 @@ def _worst_period(facts):
     if any(known.is_off and size <= known.limit for known in told):
         return None
     others = "" if len(off) == 1 else f", the worst of {len(off)} periods that are off"
-    return size, from_template(
+    return size, claim(
         "period off",
         period=period,
         subject=facts.subject,
@@ -70,7 +70,7 @@ def _impossible(facts):
         return []
     found = facts.model["impossible"]
     happened = impossible_words(found["n"], found["row"])
-    return [from_template("impossible", happened=happened)]
+    return [claim("impossible", happened=happened)]
 
 
 def few_events(facts):
@@ -86,4 +86,4 @@ def few_events(facts):
     what = "have the event" if n_events <= n_others else "are without the event"
     number = count_words(min(n_events, n_others))
     n_samples = count_words(n_events + n_others)
-    return [from_template("few events", number=number, n=n_samples, what=what)]
+    return [claim("few events", number=number, n=n_samples, what=what)]

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from skcalib._report._claims import from_template
+from skcalib._report._claims import claim
 from skcalib._report._judged import read_verdict
 from skcalib._report._phrases import (
     MOST_WORST,
@@ -151,7 +151,7 @@ def headline(facts):
         place = 0 if sentences[0].name in _UNKNOWN else len(sentences)
         sentences.insert(place, slope)
     if facts.model["changes"]:
-        sentences.append(from_template("late labels"))
+        sentences.append(claim("late labels"))
     return sentences
 
 
@@ -171,7 +171,7 @@ def _slope_differs_from_one(facts):
         )
         if side:
             other = "high" if side == "low" else "low"
-            return from_template(
+            return claim(
                 "slope",
                 subject=facts.subject,
                 slope=interval_words(*limits, level=OF_ESTIMATES),
@@ -218,7 +218,7 @@ def _worst(facts):
         low, high = limits_words(facts.error)
         limit = facts.tolerance_words
         return [
-            from_template(
+            claim(
                 "check the error",
                 subject=facts.subject,
                 low=low,
@@ -280,7 +280,7 @@ def _error_too_large(facts):
     if facts.over_confidence.is_off and not facts.is_of_classes:
         too = "extreme" if facts.over_confidence.estimate > 0 else "cautious"
         direction = f", and they are too {too}"
-    return from_template(
+    return claim(
         "do not take at face value",
         subject=facts.subject,
         size=points_words(facts.error),
@@ -292,7 +292,7 @@ def _bias_of_all(facts):
     """Return the sentence that the scores are too high or too low on average."""
     overall = facts.overall.verdict
     name = "do not use" if overall.kind == "off" else "check"
-    return from_template(
+    return claim(
         name,
         subject=facts.subject,
         size=verdict_words(overall),
@@ -312,7 +312,7 @@ def _segments_worst(facts, segments_off):
     worst, *others = segments_off
     is_size_known = worst.verdict.kind == "off"
     sentences = [
-        from_template(
+        claim(
             "do not use the segment" if is_size_known else "check the segment",
             subject=facts.subject,
             segment=worst.name,
@@ -331,10 +331,10 @@ def _segments_worst(facts, segments_off):
             also_off.append(f"{segment.name}, {size}")
     if also_off and is_size_known:
         names = series(also_off[:MOST_WORST], len(also_off), "; ")
-        sentences.append(from_template("nor these segments", segments=names))
+        sentences.append(claim("nor these segments", segments=names))
     if unclear:
         names = series(unclear[:MOST_WORST], len(unclear), "; ")
-        sentences.append(from_template("check more segments", segments=names))
+        sentences.append(claim("check more segments", segments=names))
     return sentences + _other_segments(facts)
 
 
@@ -366,7 +366,7 @@ def _other_segments(facts):
         return [_others_unclear(facts, len(others) - len(fine), others)]
     widest = max(fine, key=lambda verdict: verdict.limit)
     which = "group is" if len(fine) == 1 else f"{len(fine)} groups are"
-    return [from_template("others are fine", others=which, limit=limit_words(widest))]
+    return [claim("others are fine", others=which, limit=limit_words(widest))]
 
 
 def _others_unclear(facts, n_unclear, others):
@@ -391,7 +391,7 @@ def _others_unclear(facts, n_unclear, others):
         clause = f"none of {who} is"
         if can_keep:
             clause = f"{who} can keep their {facts.subject}: none is"
-    return from_template(
+    return claim(
         "others cannot be told",
         Others=clause,
         which=which,
@@ -461,7 +461,7 @@ def _nothing_found(facts):
         first = _tolerance_too_large(facts)
     elif facts.error.kind == "fine":
         _, largest_error = limits_words(facts.error)
-        first = from_template(
+        first = claim(
             "usable",
             subject=facts.subject,
             limit=limit_words(facts.bias),
@@ -506,7 +506,7 @@ def _bias_unclear(facts):
     bias_limits = f"the bias has no interval, because {bias.reason}"
     if not bias.reason:
         bias_limits = f"they are {between_words(bias)}"
-    return from_template(
+    return claim(
         "cannot tell",
         n=facts.n,
         subject=facts.subject,
@@ -522,7 +522,7 @@ def _tolerance_too_large(facts):
     """
     frequency = facts.model["event_frequency"]
     rarer = min(frequency, 1 - frequency)
-    return from_template(
+    return claim(
         "tolerance too large",
         subject=facts.subject,
         bias=_fine_bias(facts.bias),
@@ -540,7 +540,7 @@ def _error_unclear(facts):
     """Return the sentence that the scores are right on average, but that the samples
     cannot tell whether their calibration error is within the tolerance.
     """
-    return from_template(
+    return claim(
         "right on average",
         subject=facts.subject,
         limit=limit_words(facts.bias),
@@ -566,4 +566,4 @@ def _cannot_be_told(name, kind, verdicts):
     none = ""
     if not any(verdict.is_off for verdict in verdicts):
         none = f"no {kind} is shown to be off, but "
-    return [from_template(name, none=none, number=number, needed=_each_needs(unclear))]
+    return [claim(name, none=none, number=number, needed=_each_needs(unclear))]

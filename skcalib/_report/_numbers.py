@@ -20,7 +20,7 @@ from skcalib._report._periods import monitor_rows, period_rows
 from skcalib._report._phrases import CLIPPED
 from skcalib._report._samples import CONFIDENCE_LEVEL
 from skcalib._report._sections import difference_from_first
-from skcalib._report._sentences import summary
+from skcalib._report._summary import summary
 from skcalib._verdicts import (
     interval_words,
     level_words,

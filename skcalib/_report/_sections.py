@@ -2,7 +2,7 @@
 
 from math import isnan
 
-from skcalib._report._claims import from_template
+from skcalib._report._claims import claim
 from skcalib._report._evidence import classes_off
 from skcalib._report._headline import clearest_changes
 from skcalib._report._judged import read_verdict
@@ -50,9 +50,7 @@ def comparisons(models):
         else:
             template = "not told apart"
         size = " and by ".join(sizes)
-        sentences.append(
-            from_template(template, name=model["name"], first=first, size=size)
-        )
+        sentences.append(claim(template, name=model["name"], first=first, size=size))
     return sentences
 
 
@@ -106,7 +104,7 @@ def error_sentence(model):
     error = read_verdict(model["verdicts"]["error"])
     has_changed = any(row["group"] is None for row in clearest_changes(model))
     if bias.is_off and not has_changed and error.estimate < abs(bias.estimate):
-        return from_template("below the bias")
+        return claim("below the bias")
     return None
 
 
@@ -115,15 +113,15 @@ def segment_sentence(rows):
     dicts, the rows of the table of segments.
     """
     if len(rows) == 1:
-        return from_template("one segment")
-    return from_template("segments", counts=_counts(rows, "segment", "group"))
+        return claim("one segment")
+    return claim("segments", counts=_counts(rows, "segment", "group"))
 
 
 def period_sentence(rows):
     """Return the sentence on how many periods are off, fine or unclear. `rows` are
     dicts, the rows of the table of periods.
     """
-    return from_template("periods", counts=_counts(rows, "period", "period"))
+    return claim("periods", counts=_counts(rows, "period", "period"))
 
 
 def _counts(rows, key, kind):
@@ -184,7 +182,7 @@ def rest_sentence(rows):
         between = f" have errors from {low} to {high} points"
     verb = "is" if n_off <= 1 else "are"
     number = "none" if n_off == 0 else f"{n_off}"
-    return from_template(
+    return claim(
         "other classes",
         n=f"{len(rows)}",
         between=between,
@@ -219,7 +217,7 @@ def decision_sentence(row):
         )
         costs = f"; miscalibration costs {loss} true positives per 100 samples"
     threshold = rounded(100 * row["threshold"])
-    return from_template(name, threshold=threshold, other=other, cost=costs)
+    return claim(name, threshold=threshold, other=other, cost=costs)
 
 
 def _is_above(interval):
@@ -236,7 +234,7 @@ def cluster_first(advice):
     """Return the sentence that no recalibrator was judged, since a column of ids
     repeats.
     """
-    return from_template("cluster first", column=advice["needs_cluster"])
+    return claim("cluster first", column=advice["needs_cluster"])
 
 
 def nothing_to_gain(rows, n_impossible=0):
@@ -257,7 +255,7 @@ def nothing_to_gain(rows, n_impossible=0):
             limits.append(f"{fixed(abs(limit), digits)} % {side}")
         bracket = f"{OF_ESTIMATES}: {' to '.join(limits)}"
     size = f"{fixed(abs(gain), digits)} % ({bracket})"
-    return from_template(
+    return claim(
         "nothing to gain",
         name=best["name"],
         change="lower" if gain > 0 else "raise",
@@ -287,9 +285,7 @@ def certificate_sentence(rows, of_classes):
     if of_classes:
         event = "the frequency with which the predicted class is right"
     epsilon = rounded(100 * row["conditional"])
-    return from_template(
-        "guarantee", n_bins=f"{row['n_bins']}", epsilon=epsilon, event=event
-    )
+    return claim("guarantee", n_bins=f"{row['n_bins']}", epsilon=epsilon, event=event)
 
 
 def monitor_sentence(rows):
@@ -298,7 +294,7 @@ def monitor_sentence(rows):
     """
     with_alarm = [row for row in rows if row["alarm"]]
     if not with_alarm:
-        return from_template("no alarm")
+        return claim("no alarm")
     named = []
     for row in with_alarm[:MOST_WORST]:
         named.append(
@@ -310,4 +306,4 @@ def monitor_sentence(rows):
     which = f"{len(with_alarm)} of {len(rows)} monitors"
     if len(rows) == 1:
         which = "the monitor"
-    return from_template("alarm", which=which, names=lead + names)
+    return claim("alarm", which=which, names=lead + names)

@@ -1,7 +1,7 @@
 """The result of a report in sentences that a person can act on."""
 
 from skcalib._report._advice_words import advice_sentences
-from skcalib._report._claims import from_template
+from skcalib._report._claims import claim
 from skcalib._report._evidence import changes, evidence, over_time, segments_off
 from skcalib._report._findings import few_events, in_order_of_harm
 from skcalib._report._headline import ModelFacts, headline
@@ -26,7 +26,7 @@ def summary(model, table):
         # A column of ids repeats: verdicts and advice, which hold for independent
         # samples only, wait until the report is run with --cluster.
         n_ids = count_words(model["advice"]["n_of_key"])
-        asked = from_template("repeated key", n=facts.n, values=n_ids, column=repeated)
+        asked = claim("repeated key", n=facts.n, values=n_ids, column=repeated)
         return [[asked], evidence(facts, asked.name), advice_sentences(facts, False)]
     worst = headline(facts)
     first = worst[0].name
