@@ -8,6 +8,7 @@ machine cannot.
 """
 
 import io
+import os
 import resource
 import subprocess
 import sys
@@ -145,6 +146,15 @@ def in_turns(runs):
             run()
             times[name].append(time.process_time() - began)
     return {name: min(found) for name, found in times.items()}
+
+
+def environment():
+    """Return the environment of an interpreter that keeps the compiled modules, as one
+    with an installed package has them: compiling ours takes a good part of a report.
+    """
+    found = dict(os.environ)
+    found.pop("PYTHONDONTWRITEBYTECODE", None)
+    return found
 
 
 def scores_of_models(recalibrated, X):
@@ -303,7 +313,10 @@ def imports():
         code = f"import time; a = time.process_time(); import {modules}"
         code += "; print(time.process_time() - a)"
         command = [sys.executable, "-c", code]
-        found = [subprocess.check_output(command, text=True) for _ in range(4)]
+        found = [
+            subprocess.check_output(command, text=True, env=environment())
+            for _ in range(4)
+        ]
         return min(map(float, found))
 
     beside = {"sklearn.calibration": of("sklearn.calibration")}
@@ -385,7 +398,7 @@ def commands():
     def once(arguments):
         began = resource.getrusage(resource.RUSAGE_CHILDREN)
         command = [sys.executable, *arguments]
-        subprocess.run(command, check=True, capture_output=True)
+        subprocess.run(command, check=True, capture_output=True, env=environment())
         ended = resource.getrusage(resource.RUSAGE_CHILDREN)
         return ended.ru_utime - began.ru_utime + ended.ru_stime - began.ru_stime
 
