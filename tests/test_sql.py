@@ -2,6 +2,7 @@
 compare for every recalibrator.
 """
 
+import re
 import warnings
 
 import numpy as np
@@ -378,6 +379,20 @@ def test_tables_of_what_has_no_pieces():
         to_sql_table(fitted)
     with refused(ValueError, "table"):
         to_sql_table(fitted, table="")
+
+
+@pytest.mark.parametrize(("dialect", "most"), [("duckdb", 32), ("postgres", 8)])
+def test_a_search_tree_ends_in_lists_of_the_length_that_suits_the_database(
+    dialect, most
+):
+    rng = np.random.default_rng(0)
+    scores = rng.random(2000)
+    fitted = skcalib.VennAbers().fit(scores, rng.random(2000) < scores)
+    text = to_sql(fitted, dialect=dialect)
+    lists = re.findall(r"CASE (?:(?!CASE|END).)*? END", text)
+    n_pieces = [part.count(" THEN ") + part.count(" ELSE ") for part in lists]
+    # Halving the pieces leaves lists of at least half that length.
+    assert most / 2 <= max(n_pieces) <= most
 
 
 def test_many_pieces_propose_a_table():

@@ -10,10 +10,13 @@ from skcalib._input.scalars import check_option
 from skcalib.export._sql_warehouses import WAREHOUSES
 
 # Largest number of pieces that a CASE lists one after the other; more pieces make a
-# search tree. Of 4 to 64, 8 is about the fastest for 80 and 900 pieces in DuckDB,
-# PostgreSQL and SQLite; a single list takes 1.4 to 3 times as long in DuckDB, 3 to 6
-# times in PostgreSQL, and 5 to 20 times in SQLite.
+# search tree. Of 4 to 64, 8 is about the fastest for 80 and 900 pieces in databases
+# that go through rows one by one, such as PostgreSQL and SQLite; a single list takes 3
+# to 6 and 5 to 20 times as long. DuckDB goes through 2,048 rows at once, so that each
+# CASE of a tree costs more than some comparisons: 32 take .8 to .9 of the time of 8,
+# and a single list 1.4 to 3 times as long as 8.
 _FLAT_PIECES = 8
+_FLAT_PIECES_OF_BLOCKS = 32
 
 
 @dataclass(frozen=True)
@@ -24,6 +27,7 @@ class Dialect:
     CASE of literals must be cast. `hex_number`: the number whose hexadecimal digits a
     text holds; None where there is no md5. `shares_terms`: terms that several
     expressions have in common are computed once, unless they are inside a CASE.
+    `flat_pieces`: the largest number of pieces that a CASE lists one after the other.
     """
 
     name: str
@@ -33,6 +37,7 @@ class Dialect:
     exact_numbers: bool = False
     shares_terms: bool = False
     hex_number: str | None = None
+    flat_pieces: int = _FLAT_PIECES
 
     def identifier(self, name):
         """Return a name in quotes."""
@@ -82,6 +87,7 @@ DIALECTS = {
             double="DOUBLE",
             shares_terms=True,
             hex_number="CAST(CONCAT('0x',{}) AS BIGINT)",
+            flat_pieces=_FLAT_PIECES_OF_BLOCKS,
         ),
         Dialect(
             "spark",
@@ -167,19 +173,20 @@ def case(branches, otherwise=None):
     return f"CASE {listed} ELSE {otherwise} END"
 
 
-def piece_tree(score, cuts, values):
+def piece_tree(score, cuts, values, flat_pieces):
     """Return the text of a CASE, nested as a binary search, that chooses among the
     texts `values` by the text of a score: text i is for scores above cut i - 1, up to
-    and including cut i. There is one more value than cuts.
+    and including cut i. There is one more value than cuts. Up to `flat_pieces` values
+    are listed one after the other.
     """
     if len(values) == 1:
         return values[0]
-    if len(values) <= _FLAT_PIECES:
+    if len(values) <= flat_pieces:
         branches = []
         for cut, value in zip(cuts, values[:-1], strict=True):
             branches.append((f"{score}<={number(cut)}", value))
         return case(branches, values[-1])
     half = len(cuts) // 2
-    below = piece_tree(score, cuts[:half], values[: half + 1])
-    above = piece_tree(score, cuts[half + 1 :], values[half + 1 :])
+    below = piece_tree(score, cuts[:half], values[: half + 1], flat_pieces)
+    above = piece_tree(score, cuts[half + 1 :], values[half + 1 :], flat_pieces)
     return case([(f"{score}<={number(cuts[half])}", below)], above)

@@ -162,7 +162,7 @@ class SqlWriter(NodeWriter):
         polynomials = []
         for origin, coefficients in zip(node.origins, node.coefficients, strict=True):
             polynomials.append(_polynomial(x, origin, coefficients))
-        text = piece_tree(compared, cuts, polynomials)
+        text = piece_tree(compared, cuts, polynomials, self.dialect.flat_pieces)
         are_constants = not node.coefficients[:, 1:].any()
         if are_constants and self.dialect.exact_numbers:
             # A CASE of literals would be a decimal number.
@@ -404,7 +404,7 @@ class SqlWriter(NodeWriter):
         """
         if isinstance(key, nodes.Place):
             (value,) = self.write(key.of)
-            return piece_tree(value, key.cuts, texts)
+            return piece_tree(value, key.cuts, texts, self.dialect.flat_pieces)
         if isinstance(key, nodes.Largest):
             scores = self.write(_same_order(key.of))
             conditions = largest_conditions(scores)
