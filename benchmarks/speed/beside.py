@@ -70,7 +70,9 @@ CLIFFS = {
     "its interval, 2,000 samples, 1,000 classes": Cliff(
         "10.9 s", most_times={"marginal calibration_error": 4}
     ),
-    "kernel_calibration_error, 2,000 samples, 1,000 classes": Cliff("5.3 s"),
+    "kernel_calibration_error, 2,000 samples, 1,000 classes": Cliff(
+        "5.3 s", most_times={"marginal calibration_error": 10}
+    ),
     f"calibration_by_group, {_GROUPS}": Cliff("5.9 s"),
     "calibration_by_group, 100,000 groups": Cliff("", 10.0),
     **{

@@ -260,8 +260,8 @@ def count_masses(n, f, missing, n_counts):
     # the counts up to n' lack.
     last = np.ceil(trials - 1e-9).astype(np.int64)  # not n + 1 by rounding
     mass *= np.arange(n_counts)[:, None] <= last
-    mass[last, np.arange(len(n))] += 1 - mass.sum(axis=0)
-    np.maximum(mass, 0, out=mass)
+    cell = np.arange(len(n))
+    mass[last, cell] = np.maximum(mass[last, cell] + (1 - mass.sum(axis=0)), 0)
     # Where non-events are the rarer ones, the number of events is n minus theirs.
     reversed_cells = np.flatnonzero(f > 0.5)
     if len(reversed_cells):
