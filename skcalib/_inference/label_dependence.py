@@ -233,6 +233,12 @@ def _ranks_as_uniforms(counts, rng):
     """
     # Tied counts are ranked at random: a number below 1 is added to each.
     counts += rng.random_sample(counts.shape)
-    # `argsort` gives the draws in order; `argsort` of that gives each draw's rank.
-    rank = counts.argsort(axis=0).argsort(axis=0)
-    return (rank + rng.random_sample(counts.shape)) / len(counts)
+    uniforms = rng.random_sample(counts.shape)
+    # Cell by cell, which takes half the time of ranks along the first axis.
+    rank = np.empty(counts.shape[::-1], dtype=np.int32)
+    in_order = np.arange(len(counts), dtype=np.int32)
+    for rank_of_cell, counts_of_cell in zip(rank, counts.T, strict=True):
+        rank_of_cell[counts_of_cell.argsort()] = in_order
+    uniforms += rank.T
+    uniforms /= len(counts)
+    return uniforms
