@@ -7,6 +7,7 @@ from skcalib._cells.statistics import BinStatistics
 from skcalib._rows.blocks import row_blocks
 from skcalib._rows.sorting import (
     DistinctScores,
+    distinct_values,
     grouped_rows,
     in_order,
     sorted_rows,
@@ -183,3 +184,21 @@ def test_grouped_rows_keep_their_order(n):
     codes = np.random.default_rng(0).integers(0, 7, n)
     expected = sorted(range(n), key=codes.tolist().__getitem__)
     assert grouped_rows(codes).tolist() == expected
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint16, np.int64, np.float64, str])
+@pytest.mark.parametrize("spread", [3, 100, 10**6])
+def test_distinct_values_are_those_of_numpy(dtype, spread):
+    rng = np.random.default_rng(0)
+    high = spread
+    if dtype is not str and np.dtype(dtype).kind in "iu":
+        high = min(spread, np.iinfo(dtype).max)
+    values = rng.integers(0, high, 500)
+    if dtype is np.int64:
+        values -= high // 2
+    values = values.astype(dtype)
+    found, position = distinct_values(values)
+    expected, expected_position = np.unique(values, return_inverse=True)
+    assert found.dtype == expected.dtype
+    assert np.array_equal(found, expected)
+    assert np.array_equal(position, expected_position)

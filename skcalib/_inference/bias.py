@@ -11,6 +11,7 @@ from skcalib._input.scalars import as_numbers
 from skcalib._intervals.influence import Influence, too_few_units
 from skcalib._rows.blocks import weights_or_ones
 from skcalib._rows.links import log_odds
+from skcalib._rows.sorting import distinct_values
 
 ONE_CLASS_IN_CLUSTERS = (
     "all samples have the same label, so the variation between clusters cannot be"
@@ -109,7 +110,7 @@ def _cluster_effect(centred, labels, weight, importance, cluster, confidence_lev
     the level by the ratio of Student's quantile to the normal one. `centred` (n,) are
     the residuals minus their mean.
     """
-    code = np.unique(cluster, return_inverse=True)[1]
+    _, code = distinct_values(cluster)
     influence = Influence(centred, weight, importance, code)
     effect, reason = influence.design_effect(confidence_level)
     if np.all(labels == labels[0]):
@@ -125,7 +126,7 @@ def _observed_bias_test(residual, weight, cluster, confidence_level):
     bias = -(weight @ residual) / weight.sum()
     code = None
     if cluster is not None:
-        code = np.unique(cluster, return_inverse=True)[1]
+        _, code = distinct_values(cluster)
     influence = Influence(-residual - bias, weight, importance=True, cluster=code)
     low, high, reason = influence.interval(bias, confidence_level)
     if reason:

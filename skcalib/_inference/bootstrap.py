@@ -7,6 +7,7 @@ from joblib import Parallel, delayed
 
 from skcalib._progress import Progress
 from skcalib._rows.blocks import weights_or_ones
+from skcalib._rows.sorting import distinct_values
 
 
 def basic_limits(
@@ -80,7 +81,7 @@ def _resampled_weights(data, n_resamples, rng, cluster, stratify):
     positive_rows = data.kept
     weight = weights_or_ones(data.sample_weight, n)
     if cluster is not None:
-        names, cluster_of_row = np.unique(cluster[positive_rows], return_inverse=True)
+        names, cluster_of_row = distinct_values(cluster[positive_rows])
         equal_shares = np.full(len(names), 1 / len(names))
         for _ in range(n_resamples):
             times = rng.multinomial(len(names), equal_shares)  # of each cluster

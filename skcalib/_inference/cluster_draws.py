@@ -15,6 +15,7 @@ from skcalib._inference.label_dependence import RowsInCells, label_copula
 from skcalib._inference.uniform_blocks import MOST_STORED, block_sizes
 from skcalib._input.warn import warn
 from skcalib._rows.blocks import effective_size, weights_or_ones
+from skcalib._rows.sorting import distinct_values
 
 # With fewer expected events or non-events the dependence within clusters is not known
 # well enough for the test to hold its level.
@@ -55,7 +56,7 @@ def cluster_draws(cells, rows, deviation, cluster, n_draws, rng):
         return ClusterDraws(cells, rows, deviation, cluster, n_draws, rng)
     scores = rows.scores.astype(np.float64)
     _warn_of_few_events(scores)
-    code = np.unique(cluster, return_inverse=True)[1]
+    _, code = distinct_values(cluster)
     weight = weights_or_ones(rows.sample_weight, n_rows)
     fitted = np.clip(scores + deviation[rows.cell], 0, 1)
     correlation = cluster_correlation(fitted[:, 0], rows.labels[:, 0], weight, code)
@@ -103,7 +104,7 @@ class ClusterDraws:
         _warn_of_few_events(self._scores)
         self._mean_score = cells.mean_score  # of each cell, (m,)
         # Code of each row's cluster, from 0 on, (n,).
-        self._cluster = np.unique(cluster, return_inverse=True)[1]
+        _, self._cluster = distinct_values(cluster)
         weight = np.repeat(weights_or_ones(rows.sample_weight, n), n_columns)
         # A matrix (m, n * n_columns): its product with the values of all rows and
         # columns is their weighted mean in each cell.

@@ -6,6 +6,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from skcalib._inference.uniform_blocks import block_sizes
+from skcalib._rows.sorting import distinct_values
 
 
 class SampledLabelDraws:
@@ -105,7 +106,7 @@ class MultiplierDraws:
         # The independent unit of each row, itself or its cluster, has one sign.
         unit = np.arange(n_rows)
         if cluster is not None:
-            unit = np.unique(cluster, return_inverse=True)[1]
+            _, unit = distinct_values(cluster)
         self._unit = np.repeat(unit, n_columns)
         self._n_units = int(unit.max()) + 1
         self.n_draws = n_draws

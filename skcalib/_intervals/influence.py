@@ -12,6 +12,7 @@ import numpy as np
 from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
 from skcalib._rows.blocks import effective_size, weights_or_ones
+from skcalib._rows.sorting import distinct_values
 
 # Fewer units of equal weight say nothing about how far units differ.
 FEWEST_UNITS = 3.0
@@ -422,7 +423,7 @@ def _satterthwaite(expected):
 
 def cluster_codes(clusters):
     """Return codes 0 to G - 1 of the clusters; raise where there is one only."""
-    names, codes = np.unique(clusters, return_inverse=True)
+    names, codes = distinct_values(clusters)
     if len(names) < 2:
         raise ValueError(
             "clusters contains only one cluster, so the variance between clusters"

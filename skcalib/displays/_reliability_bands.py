@@ -22,6 +22,7 @@ from skcalib._intervals import binomial_interval
 from skcalib._intervals.clustered import smooth_design
 from skcalib._intervals.influence import Influence
 from skcalib._rows.blocks import weights_or_ones
+from skcalib._rows.sorting import distinct_values
 from skcalib.binning import BaseBinning, EqualMass
 from skcalib.binning._base import assign_bins
 
@@ -179,7 +180,7 @@ class BinLimitsMaker:
         """Return the weights (n_resamples, 2, n_cells) of non-events and events in
         resamples of whole clusters. `cell` and `cluster` (n,) are each row's.
         """
-        _, code = np.unique(cluster, return_inverse=True)
+        _, code = distinct_values(cluster)
         n_clusters = code.max() + 1
         weight = weights_or_ones(task.sample_weight, len(cell))
         # Row g holds the weights in cluster g: non-events by cell, then events by cell.
@@ -292,7 +293,7 @@ def _widening_factor(task, fitted, cluster, confidence_level):
     of the residuals from `fitted` (n,) (CR3) and Student's t, over plain sums (CR0) and
     normal quantiles.
     """
-    _, code = np.unique(cluster, return_inverse=True)
+    _, code = distinct_values(cluster)
     weight = weights_or_ones(task.sample_weight, len(fitted))
     residual = task.labels - fitted
     residual = residual - np.average(residual, weights=weight)
@@ -337,7 +338,7 @@ def smooth_curve(task, confidence_level, cluster=None):
     half_width = quantile * np.sqrt(factor @ (scores * (1 - scores)))
     has_limits = np.ones(len(scores), dtype=bool)
     if cluster is not None:
-        _, code = np.unique(cluster, return_inverse=True)
+        _, code = distinct_values(cluster)
         cell = loess.cells.cell_of(task.scores)  # of each row
         smoother_and_rows = (cell, loess.smoother.T, code, weight)
         # The effect of the clusters is the number of rows that are worth an independent

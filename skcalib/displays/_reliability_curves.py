@@ -20,6 +20,7 @@ from skcalib._input.sklearn_private import num_samples
 from skcalib._input.warn import warn
 from skcalib._intervals.influence import too_few_units
 from skcalib._rows.blocks import taken
+from skcalib._rows.sorting import distinct_values
 from skcalib.binning import (
     BaseBinning,
     EqualMass,
@@ -499,7 +500,7 @@ class CurveMaker:
         cluster = arguments.get("clusters")
         if cluster is not None:
             weight = arguments.get("sample_weight", np.ones(len(cluster)))
-            _, codes = np.unique(cluster, return_inverse=True)
+            _, codes = distinct_values(cluster)
             if too_few_units(weight, cluster=codes):
                 return None
         arguments |= {

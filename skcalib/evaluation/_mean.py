@@ -20,6 +20,7 @@ from skcalib._input.scores import check_sample_weight
 from skcalib._intervals.influence import Influence
 from skcalib._intervals.rare import mean_loss_interval
 from skcalib._rows.blocks import taken
+from skcalib._rows.sorting import distinct_values
 
 
 def mean_interval(
@@ -125,7 +126,7 @@ def mean_interval(
         weight = weight[has_weight]
         cluster = taken(cluster, has_weight)  # None stays None
     if cluster is not None:
-        _, cluster = np.unique(cluster, return_inverse=True)
+        _, cluster = distinct_values(cluster)
     estimate = float(np.average(values, weights=weight))
     influence = Influence(
         values - estimate, weight, weight_type == "importance", cluster

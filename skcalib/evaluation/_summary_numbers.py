@@ -20,6 +20,7 @@ from skcalib._input.label_weights import LabelWeights, is_importance
 from skcalib._intervals.influence import Influence
 from skcalib._intervals.rare import area_limits, mean_loss_interval
 from skcalib._rows.blocks import effective_size, weights_or_ones
+from skcalib._rows.sorting import distinct_values
 
 # With fewer events or non-events a number whose variance needs both has no limits.
 _FEWEST_OF_A_CLASS = 10
@@ -80,7 +81,7 @@ class SummaryRows(NamedTuple):
         """Return the rows for which the mask `chosen` (n,) is True."""
         cluster = self.cluster
         if cluster is not None:
-            _, cluster = np.unique(cluster[chosen], return_inverse=True)
+            _, cluster = distinct_values(cluster[chosen])
         label_weights = self.label_weights
         if label_weights is not None:
             label_weights = label_weights[chosen]

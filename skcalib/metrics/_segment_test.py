@@ -31,7 +31,7 @@ from skcalib._input.scored_labels import check_scored_labels
 from skcalib._input.sklearn_private import safe_indexing
 from skcalib._progress import Progress
 from skcalib._rows.blocks import effective_size, taken, weights_or_ones
-from skcalib._rows.sorting import mid_rank_cells
+from skcalib._rows.sorting import distinct_values, mid_rank_cells
 from skcalib._verdicts import count_words, pvalue_words, rounded, sentences_html
 from skcalib.metrics._segment_columns import split_column
 
@@ -386,7 +386,7 @@ class _LabelDraws:
             return
         # The correlation is that of the residuals after a common bias is removed.
         fitted = np.clip(scores + (labels - scores).mean(), 0, 1)
-        _, code = np.unique(cluster, return_inverse=True)
+        _, code = distinct_values(cluster)
         self._correlation = cluster_correlation(
             fitted, labels, np.ones(len(scores)), code
         )
@@ -444,7 +444,7 @@ class _ResidualDraws:
         # Without clusters, each row is a cluster of its own.
         self._cluster = np.arange(len(scores))
         if cluster is not None:
-            self._cluster = np.unique(cluster, return_inverse=True)[1]
+            _, self._cluster = distinct_values(cluster)
         # Probability of the event in the sample; None if labels cannot be drawn.
         self._probability = None
         if label_weights.is_known and cluster is None:

@@ -36,6 +36,7 @@ from skcalib._input.device_scores import DeviceScores
 from skcalib._input.scalars import check_int, check_option, hint_at_keywords
 from skcalib._input.scores import check_scores
 from skcalib._progress import Progress
+from skcalib._rows.sorting import distinct_values
 from skcalib._verdicts import pvalue_words
 from skcalib.binning import BaseBinning, EqualMass, check_binning
 from skcalib.metrics._bin_free import (
@@ -456,7 +457,7 @@ def _units(rows, resampling):
     kept = rows.data.kept
     if resampling.cluster is None:
         return np.arange(len(kept))
-    return np.unique(resampling.cluster[kept], return_inverse=True)[1]
+    return distinct_values(resampling.cluster[kept])[1]
 
 
 def _test_of_cells(error, multiclass, rows, resampling):

@@ -18,7 +18,7 @@ from skcalib._inference.results import IntervalEstimate
 from skcalib._input.label_weights import is_importance
 from skcalib._intervals.influence import Influence
 from skcalib._rows.blocks import weights_or_ones
-from skcalib._rows.sorting import mid_rank_cells
+from skcalib._rows.sorting import distinct_values, mid_rank_cells
 
 _LEAST_ROWS_A_CELL = 20
 _ONE_SCORE = 1e-13  # variance of the scores of a cell, below which they are equal
@@ -262,7 +262,7 @@ def excess_of_rows(before, after, weight_type, n_resamples, rng):
     if before.cluster is None:
         return _independent_excess(rows, lines, terms, importance, n_resamples, rng)
     clusters = np.concatenate((before.cluster, after.cluster))
-    _, cluster = np.unique(clusters, return_inverse=True)
+    _, cluster = distinct_values(clusters)
     return _clustered_excess(rows, lines, terms, importance, cluster, n_resamples, rng)
 
 
