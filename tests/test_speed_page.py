@@ -2,6 +2,7 @@
 
 import inspect
 import re
+import time
 import warnings
 from dataclasses import replace
 from functools import partial
@@ -175,7 +176,7 @@ def test_growth_prints_the_exponent_and_the_ratio_to_the_sibling(monkeypatch, ca
     monkeypatch.setattr(growth, "GROWTH", {"plain": plain, "steep": steep})
     seconds = {id(plain): [1.0, 2.0, 4.0], id(steep): [1.0, 100.0]}
     monkeypatch.setattr(
-        growth, "measured", lambda one, most: (seconds[id(one)], "ended")
+        growth, "measured", lambda one, **limits: (seconds[id(one)], "ended")
     )
     assert growth.main(["--only", "steep"]) == 0
     line = capsys.readouterr().out.splitlines()[-1]
@@ -190,7 +191,9 @@ def test_a_cliff_has_its_reason(monkeypatch, capsys):
     name = "neighborhood_calibration_error, n"
     job = growth.GROWTH[name]
     seconds = {id(job): [30.0], id(growth.GROWTH[job.sibling]): [1.0]}
-    monkeypatch.setattr(growth, "measured", lambda one, most: (seconds[id(one)], ""))
+    monkeypatch.setattr(
+        growth, "measured", lambda one, **limits: (seconds[id(one)], "")
+    )
     assert growth.main(["--only", f"^{name}$"]) == 0
     line = capsys.readouterr().out.splitlines()[-1]
     assert f"at 1,000 CLIFF {growth_jobs.REASONS[name]} | 1,000: 30" in line
@@ -203,6 +206,28 @@ def test_growth_ends_where_a_size_would_take_too_long(monkeypatch):
     seconds, why = growth.measured(job)
     assert seconds == [1.0, 9.0]
     assert why == "10,000 would take more than 20 s"
+
+
+def test_growth_ends_a_run_that_takes_too_long():
+    def run(size):
+        end = time.process_time() + size
+        while time.process_time() < end:
+            pass
+
+    job = growth.Growth((1e-4, 60), lambda size: partial(run, size))
+    seconds, why = growth.measured(job, most_seconds=0.2)
+    assert len(seconds) == 1
+    assert why == "60 takes more than 0.2 s"
+
+
+def test_growth_prints_the_peak_memory(monkeypatch, capsys):
+    frugal = growth.Growth((10**6,), lambda n: partial(np.sum, np.ones(n)))
+    lavish = growth.Growth((10**6, 10**7), lambda n: partial(np.ones, (3, n)))
+    monkeypatch.setattr(growth, "GROWTH", {"frugal": frugal, "lavish": lavish})
+    assert growth.main(["--memory"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert re.fullmatch(r"frugal \| 1,000,000 \| 8 \| 0 \| ", lines[1])
+    assert re.fullmatch(r"lavish \| 10,000,000 \| 0 \| 240 \| EXCEEDS", lines[2])
 
 
 def test_every_growth_has_a_sibling_of_the_same_sizes():

@@ -9,8 +9,6 @@ expression of jobs, and ``--page`` writes the table between the marks of a page.
 import argparse
 import re
 import sys
-import tracemalloc
-import warnings
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -18,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from benchmarks.speed import growth, problems
-from benchmarks.speed.growth import seconds_of
+from benchmarks.speed.growth import peak_of, seconds_of
 from skcalib import evaluation, metrics
 
 __all__ = ["COSTS", "Cost", "table", "with_table"]
@@ -149,17 +147,6 @@ COSTS = {
 }
 
 
-def _peak(run):
-    """Return the megabytes that a run allocates at its peak."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        tracemalloc.start()
-        run()
-        peak = tracemalloc.get_traced_memory()[1]
-        tracemalloc.stop()
-    return peak / 1e6
-
-
 def table(costs):
     """Yield the lines of the table of jobs, measured one after the other."""
     yield "| job | data | seconds | memory, MB | times the job beside it |"
@@ -172,7 +159,8 @@ def table(costs):
         if cost.beside in known:
             ratio = f"{known[name] / known[cost.beside]:.1f} ({cost.beside})"
         yield (
-            f"| {name} | {cost.data} | {known[name]:.2g} | {_peak(run):.0f} | {ratio} |"
+            f"| {name} | {cost.data} | {known[name]:.2g} | {peak_of(run):.0f}"
+            f" | {ratio} |"
         )
 
 

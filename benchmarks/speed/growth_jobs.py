@@ -407,11 +407,9 @@ _MARGINAL_ERRORS = (
 _OF_CLASSES = {
     metrics.calibration_slope_intercept: {"multiclass": "top_label"},
     metrics.validity_curve: {},
-    evaluation.calibration_summary: {"random_state": 0},
     evaluation.cross_validate: {},
     evaluation.recalibration_gain: {},
     evaluation.refinement_loss: {},
-    evaluation.update_test: {},
 }
 _BINNED = {
     metrics.reliability_curve: {},
@@ -731,35 +729,111 @@ GROWTH = {
 
 # Why jobs take more than ten times as long as their siblings: what they do, which the
 # sibling does not.
+_FITS_ON_FOLDS = "several recalibrators are fitted on folds and compared"
+_ISOTONIC = "an isotonic regression of all sorted scores"
+_DRAWS = "999 sets of labels are drawn"
+_LIMITS = "labels are drawn for each hypothesis that a limit is sought among"
+_CLUSTER_CODES = "clusters are sorted and numbered"
+_CODES = "times or groups are sorted and numbered"
+_NEWTON = "Newton steps, each of which passes over all samples"
+_ONE_EACH = "each class has a fit of its own, and not one for all"
+
 REASONS = {
     "neighborhood_calibration_error, n": (
         "the window of each score is sought among all scores, by four binary searches"
     ),
     "kernel_calibration_error, n": "every pair of samples is compared",
+    "calibration_test, n": _DRAWS,
     "calibration_summary, n": (
         "a dozen numbers with intervals, and a smooth curve, which takes most of the"
         " time"
     ),
+    "update_test, n": _NEWTON,
+    "calibration_trend, n": (
+        "a line is fitted, and the influence of each sample on it is computed"
+    ),
+    "error_autocorrelation, n": "times are sorted, and five products are added up",
     "calibration_change, n": (
         "the limits of two errors are drawn, at a cost that hardly grows with n"
     ),
-    "advise, n": "several recalibrators are fitted and compared on folds",
-    "decision_calibration_error, n": "an isotonic regression of all sorted scores",
-    "log_loss_decomposition, n": (
-        "an isotonic regression of all sorted scores, and their logarithms"
+    "estimated_performance, n": (
+        "four metrics with limits, and both samples sorted to compare their scores"
     ),
+    "advise, n": _FITS_ON_FOLDS,
+    "cross_validate, n": _FITS_ON_FOLDS,
+    "recalibration_gain, n": _FITS_ON_FOLDS,
+    "refinement_loss, n": _FITS_ON_FOLDS,
+    "net_benefit, n": "two limits at each of 99 thresholds",
+    "certified_routing, n": "an exact test at each threshold that is looked at",
+    "censored_labels, n": "each time is sought among the sorted ones",
+    "adjust_pvalues, n": "p-values are sorted",
+    "validation_sample_size, n": "scores are sorted",
+    "estimate_target_prior, n": "a mixture is fitted by steps over all samples",
+    "MulticalibratedRecalibrator, n": (
+        "three rounds on five folds, each of which looks at all groups"
+    ),
+    "RecalibratedClassifierCV, n": (
+        "the model and several recalibrators are fitted on five folds"
+    ),
+    "OnlineRecalibrator, n": "each sample is a step that depends on those before",
+    "decision_calibration_error, n": _ISOTONIC,
+    "log_loss_decomposition, n": f"{_ISOTONIC}, and their logarithms",
     "validity_curve, n": "each distinct score has a bin of its own",
-    "calibration_slope_intercept, n": (
-        "two logistic regressions, whose Newton steps pass over all samples"
+    "error with UniqueScores, n": "each distinct score has a bin of its own",
+    "error with InformationPreserving, n": (
+        "the edges that lose the least are sought for each number of bins, by dynamic"
+        " programming"
     ),
-    "calibration_error_interval, clusters": (
-        "dependent labels are drawn for each hypothesis that a limit is sought among"
+    "calibration_slope_intercept, n": f"two logistic regressions: {_NEWTON}",
+    "interval of an equal-mass error, bins": (
+        f"for each bin {_LIMITS}: some 90 times 1,000 draws of each"
     ),
+    "calibration_error_interval, clusters": f"dependent {_LIMITS}",
     "calibration_by_cluster, clusters": (
         "the likelihood of a random intercept is tabulated at some 200 shifts of all"
         " samples, and each cluster has its own regression"
     ),
+    "reliability_curve, clusters": f"{_CLUSTER_CODES}, and bins have sums of each",
+    "certified_abstention, clusters": "each threshold is a bet on all clusters",
+    "certified_threshold, clusters": "each threshold is a bet on all clusters",
+    "mean_interval, clusters": _CLUSTER_CODES,
+    "calibration_trend, clusters": f"{_CLUSTER_CODES}, and a line has influences",
+    "calibration_trend, periods": "a line has the influence of each sample",
+    "error_autocorrelation, periods": _CODES,
+    "error_autocorrelation, groups": _CODES,
+    "calibration_change, periods": f"{_DRAWS}, with dependence within clusters",
+    "SplineCalibration, clusters": "its smoothness is chosen on folds of clusters",
+    "StackedRecalibrator, clusters": "several recalibrators are fitted on folds",
+    "Recalibrator, clusters": "several recalibrators are fitted on folds",
+    "GroupMonitors, periods": "each group has a step of its own in each period",
+    "GroupMonitors, groups": "each group has a monitor of its own",
+    "GroupwiseRecalibrator, groups": "each group has a recalibrator of its own",
+    "segment_calibration_test, segments": _DRAWS,
+    "segment_calibration_test, columns": f"{_DRAWS}, for each pair of columns",
+    "compare, candidates": (
+        "each error has an interval, each pair a test, and where few labels decide a"
+        " loss, the labels are drawn up to 9,999 times"
+    ),
+    "net_benefit, candidates": "each threshold has two limits, found by bisection",
+    "certified_abstention, candidates": "each threshold has an exact test",
+    "certified_threshold, candidates": "each threshold has an exact test",
+    "smooth_calibration_error, K": (
+        "each class has a bandwidth of its own, and the smaller its error, the finer"
+        " the grid"
+    ),
+    "calibration_test, K": f"{_DRAWS}, with a rank for each score and draw",
+    "cross_validate, K": _FITS_ON_FOLDS,
+    "recalibration_gain, K": _FITS_ON_FOLDS,
+    "refinement_loss, K": _FITS_ON_FOLDS,
     "kernel error, K": "every pair of samples is compared",
+    "BetaCalibration, K": _ONE_EACH,
+    "PlattScaling, K": _ONE_EACH,
+    "QuadraticScaling, K": _ONE_EACH,
+    "SplineCalibration, K": _ONE_EACH,
+    "StackedRecalibrator, K": "several recalibrators are fitted on folds",
+    "Recalibrator, K": "several recalibrators are fitted on folds",
+    "VennAbers, K": _ONE_EACH,
+    "ScalingBinning, K": _ONE_EACH,
     "DirichletCalibration, K": "K x K coefficients are fitted, and not one",
     "MatrixScaling, K": "K x K coefficients are fitted, and not one",
 }
