@@ -430,9 +430,9 @@ def test_few_events_need_no_more_passes_over_the_rows(monkeypatch):
     labels = (np.arange(40_000) % 400 == 7).astype(int)
     passes, derivatives = [], temperature.row_derivatives
 
-    def counted(inverse, logits, *rest):
+    def counted(inverse, logits, *rest, **options):
         passes.append(len(logits) / 40_000)
-        return derivatives(inverse, logits, *rest)
+        return derivatives(inverse, logits, *rest, **options)
 
     monkeypatch.setattr(temperature, "row_derivatives", counted)
     found = TemperatureScaling(clip=None).fit(scores, labels).temperature_

@@ -15,7 +15,7 @@ _DAMPING = 1e-8  # the least that is added to a unit diagonal
 
 def minimise_convex(derivatives, start, bounds, tolerance=1e-6):
     """Return the minima of separate convex functions of one positive variable each, by
-    Newton steps inside brackets.
+    Newton's steps inside brackets, or Halley's where third derivatives are known.
 
     A step out of its bracket is replaced by the middle of the bracket on a logarithmic
     scale, and no step changes a variable more than tenfold.
@@ -24,14 +24,15 @@ def minimise_convex(derivatives, start, bounds, tolerance=1e-6):
     ----------
     derivatives : callable
         ``derivatives(points)`` takes one point for each function, (m,), and returns
-        their first and their second derivatives there, (m,) each.
+        their first and their second derivatives there, (m,) each; it may also return
+        their third ones.
     start : ndarray of shape (m,)
         Where to start.
     bounds : tuple of two floats
         Limits of the minima, 0 < low <= high.
     tolerance : float, default=1e-6
-        A Newton step that is shorter than this, relative to the point, is the last one.
-        What it leaves is of the order of its square.
+        A step that is shorter than this, relative to the point, is the last one. What
+        it leaves is of the order of its square, or its cube with third derivatives.
 
     Returns
     -------
@@ -47,7 +48,7 @@ def minimise_convex(derivatives, start, bounds, tolerance=1e-6):
     bracket_high = np.full_like(point, high)
     is_settled = np.zeros(len(point), dtype=bool)
     for _ in range(_MAX_STEPS):
-        slope, curvature = derivatives(point)
+        slope, curvature, *higher = derivatives(point)
         bracket_low = np.where(slope < 0, point, bracket_low)
         bracket_high = np.where(slope > 0, point, bracket_high)
         # Newton's step, infinite where there is no curvature or next to none; it
@@ -56,6 +57,8 @@ def minimise_convex(derivatives, start, bounds, tolerance=1e-6):
             step = np.divide(
                 slope, curvature, out=np.copysign(np.inf, slope), where=curvature > 0
             )
+        if higher:
+            step = _halley_step(step, curvature, *higher)
         smallest = np.maximum(point / 10, low)
         largest = np.minimum(point * 10, high)
         newton = np.minimum(np.maximum(point - step, smallest), largest)
@@ -76,6 +79,17 @@ def minimise_convex(derivatives, start, bounds, tolerance=1e-6):
         if is_settled.all():
             break
     return point
+
+
+def _halley_step(newton_step, curvature, third):
+    """Return Halley's steps (m,) to roots of slopes with these Newton steps, first
+    derivatives `curvature` and second derivatives `third`, (m,) each.
+    """
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        shortening = 1 - newton_step * third / (2 * curvature)
+    # far from the root, and where a third derivative overflows, about Newton's step
+    shortening = np.where(np.isfinite(shortening), shortening, 1.0)
+    return newton_step / np.clip(shortening, 0.5, 2.0)
 
 
 def line_search(evaluate, coef, step, current, lower=-np.inf, loss_of=float):

@@ -29,8 +29,11 @@ from skcalib._solvers.sums import (
 _WARM_START_ROWS = 2000
 _WARM_START_ERRORS = 20
 _LOOKED_AT = 16_000
-_LARGEST_IN_SINGLE = 1e15  # spread, whose square is a number of single precision
-_ROUGH_TOLERANCE = 1e-3  # of the steps in single precision: the next is a millionth
+_LARGEST_IN_SINGLE = 1e12  # spread, whose cube is a number of single precision
+# Halley's steps leave the cube of the last one: of those in single precision, which
+# that after them in double precision makes a millionth of a millionth.
+_ROUGH_TOLERANCE = 0.03
+_TOLERANCE = 1e-4
 # Inverse temperatures are sought within these multiples of 1 / (largest spread of a row
 # of logits).
 RELATIVE_BOUNDS = (1e-6, 1e6)
@@ -48,7 +51,7 @@ _MOST_CANDIDATES = 6
 
 
 def fit_inverse_temperature(
-    logits, codes, sample_weight=None, bounds=None, start=None, tolerance=1e-6
+    logits, codes, sample_weight=None, bounds=None, start=None, tolerance=_TOLERANCE
 ):
     """Return the inverse temperature of least log-loss: the factor of the logits.
 
@@ -68,8 +71,8 @@ def fit_inverse_temperature(
         1 / `largest_spread`.
     start : float, default=None
         Where the steps begin; None means the optimum of a sample of the rows.
-    tolerance : float, default=1e-6
-        Relative size of the last step, at most.
+    tolerance : float, default=1e-4
+        Relative size of the last step, at most: what it leaves is about its cube.
 
     Returns
     -------
@@ -117,10 +120,9 @@ def _start_from_sample(logits, codes, sample_weight, bounds, dtype):
     """
     n_rows = logits.shape[0]
     looked_at = slice(None, None, max(n_rows // _LOOKED_AT, 1))
-    some_logits = chosen(logits, looked_at)
-    xp = namespace_of(some_logits)
-    is_wrong = xp.argmax(some_logits, axis=1) != codes[looked_at]
-    error_rate = float(xp.count_nonzero(is_wrong)) / some_logits.shape[0]
+    is_wrong = _are_wrong(chosen(logits, looked_at), codes[looked_at])
+    n_wrong = float(namespace_of(logits).count_nonzero(is_wrong))
+    error_rate = n_wrong / is_wrong.shape[0]
     if error_rate == 0:
         return 1.0
     n_needed = max(_WARM_START_ROWS, _WARM_START_ERRORS / error_rate)
@@ -134,13 +136,19 @@ def _start_from_sample(logits, codes, sample_weight, bounds, dtype):
         chosen(logits, sample),
         codes[sample],
         chosen(sample_weight, sample),
-        tolerance=1e-2,
+        tolerance=_ROUGH_TOLERANCE,
         dtype=dtype,
     )
     # on a bound: no row of the sample was misclassified
     if not bounds[0] < optimum < bounds[1]:
         return 1.0
     return optimum
+
+
+def _are_wrong(logits, codes):
+    """Return which rows (n,) have a class whose logit is above that of the true one."""
+    largest = row_maxima(namespace_of(logits), logits)[:, 0]
+    return true_entries(logits, codes) < largest
 
 
 def smoothed_inverse_temperature(
@@ -195,16 +203,15 @@ def _slope_of_smoothing(logits, codes, sample_weight):
     share = None
     for rows in blocks_of(logits, *logits.shape):
         block = logits[rows, ...]
-        true_logit = true_entries(block, codes[rows])
         # Usually the first block has a misclassified row, and the others are not read.
-        if xp.any(true_logit < xp.max(block, axis=1)):
+        if xp.any(_are_wrong(block, codes[rows])):
             return 0.0
         if share is None:
             share = platt_doubt(codes, sample_weight, n_classes)
         weighted_share = share[rows]
         if sample_weight is not None:
             weighted_share = weighted_share * sample_weight[rows]
-        margin = _margins(true_logit, block)
+        margin = _margins(true_entries(block, codes[rows]), block)
         (slope_of_block,) = weighted_sums(weighted_share, margin)
         slope += slope_of_block
     return float(slope)
@@ -235,7 +242,7 @@ def _minimum(
     codes,
     sample_weight,
     slope_of_smoothing=0.0,
-    tolerance=1e-6,
+    tolerance=_TOLERANCE,
     dtype=None,
 ):
     """Return the inverse temperature within `bounds` that minimises the summed log-loss
@@ -246,14 +253,14 @@ def _minimum(
     weight = row_weights(sample_weight, logits)
 
     def derivatives(inverse):
-        """Return the first two derivatives of the loss, (1,) each, by the inverse
+        """Return the first three derivatives of the loss, (1,) each, by the inverse
         temperature (1,).
         """
-        sums = np.array([slope_of_smoothing, 0.0])
-        blocks = row_derivatives(inverse[0], logits, codes, dtype)
-        for rows, first, second in blocks:
-            sums += weighted_sums(weight[rows], first, second)
-        return sums[:1], sums[1:]
+        sums = np.array([slope_of_smoothing, 0.0, 0.0])
+        blocks = row_derivatives(inverse[0], logits, codes, dtype, n_derivatives=3)
+        for rows, *of_rows in blocks:
+            sums += weighted_sums(weight[rows], *of_rows)
+        return np.split(sums, 3)
 
     (minimum,) = minimise_convex(derivatives, np.array([start]), bounds, tolerance)
     return float(minimum)
@@ -281,19 +288,20 @@ def largest_spread(logits):
     return largest
 
 
-def row_derivatives(inverse, logits, codes, dtype=None):
-    """Yield, for blocks of rows, a triple (rows, first, second): the slice of the rows,
-    and the first and second derivatives of each row's log-loss by the inverse
+def row_derivatives(inverse, logits, codes, dtype=None, n_derivatives=2):
+    """Yield, for blocks of rows, a tuple (rows, first, second, ...): the slice of the
+    rows, and the first two or three derivatives of each row's log-loss by the inverse
     temperature, (n_rows,) each.
 
-    With z the logits of a row and y its class they are E[z] - z_y and Var[z] under the
-    row's probabilities. `inverse` is one inverse temperature, or one per row. One or
-    two columns of logits are two classes. All are computed where the logits are, in
-    the floating type `dtype`, by default `working_dtype` of the logits.
+    With z the logits of a row and y its class they are E[z] - z_y, the variance of z
+    and its third central moment, under the row's probabilities. `inverse` is one
+    inverse temperature, or one per row. One or two columns of logits are two classes.
+    All are computed where the logits are, in the floating type `dtype`, by default
+    `working_dtype` of the logits.
     """
     xp = namespace_of(logits)
     if xp is np and logits.shape[1] <= 2:
-        yield from _two_class_derivatives(inverse, logits, codes)
+        yield from _two_class_derivatives(inverse, logits, codes, n_derivatives)
         return
     if np.ndim(inverse) == 0:
         inverse = float(inverse)
@@ -301,12 +309,7 @@ def row_derivatives(inverse, logits, codes, dtype=None):
         dtype = working_dtype(logits)
     ones = like(logits, np.ones(logits.shape[1], dtype))  # a product with it: a sum
     for rows in blocks_of(logits, *logits.shape):
-        z = logits[rows, ...]
-        if dtype == np.float32:  # differences first: they are smaller than logits
-            z = cast(z - row_maxima(xp, z), dtype)
-        else:
-            z = cast(z, dtype)
-            z -= row_maxima(xp, z)
+        z = _below_largest(logits[rows, ...], dtype)
         inverse_of_rows = inverse
         if np.ndim(inverse) > 0:
             inverse_of_rows = inverse[rows, None]
@@ -318,11 +321,35 @@ def row_derivatives(inverse, logits, codes, dtype=None):
             # Impossible classes have the logit -inf and the likelihood 0.
             z = xp.where(xp.isinf(z), xp.zeros_like(z), z)
             mean = _row_dots(likelihood, z, ones) / total
-        z_true = true_entries(z, codes[rows])
-        z *= z
+        first = mean - true_entries(z, codes[rows])
+        # in the same memory, first the logits times likelihood, then their squares
+        likelihood *= z
         variance = _row_dots(likelihood, z, ones) / total - mean**2
         variance = xp.where(variance > 0, variance, xp.zeros_like(variance))
-        yield rows, mean - z_true, variance
+        if n_derivatives == 2:
+            yield rows, first, variance
+            continue
+        with np.errstate(over="ignore", invalid="ignore"):
+            z *= z
+            mean_cube = _row_dots(likelihood, z, ones) / total
+            third = mean_cube - mean * (3 * variance + mean**2)
+        yield rows, first, variance, third
+
+
+def _below_largest(logits, dtype):
+    """Return logits (m, K) less the largest of their row, as a new array in a floating
+    type of NumPy.
+    """
+    xp = namespace_of(logits)
+    largest = row_maxima(xp, logits)
+    if dtype == np.float32:  # differences first: they are smaller than logits
+        differences = logits - largest
+        if xp is np:
+            return differences.astype(np.float32, copy=False)
+        return cast(differences, dtype)
+    differences = cast(logits, dtype)
+    differences -= cast(largest, dtype)
+    return differences
 
 
 def _row_dots(first, second, ones):
@@ -333,13 +360,13 @@ def _row_dots(first, second, ones):
     return xp.vecdot(first, second)
 
 
-def _two_class_derivatives(inverse, logits, codes):
-    """Yield, for blocks of rows, a slice and the first and second derivatives of the
-    rows' log-losses by the inverse temperature t, (n_rows,) each, for two classes.
+def _two_class_derivatives(inverse, logits, codes, n_derivatives):
+    """Yield, for blocks of rows, a slice and the first two or three derivatives of the
+    log-losses by the inverse temperature t, (n_rows,) each, for two classes.
 
     With m the logit of the true class less that of the other one, the log-loss of a row
     is log(1 + exp(-t m)), and the other class has the probability q = expit(-t m). The
-    derivatives are -m q and m^2 q (1 - q).
+    derivatives are -m q, m^2 q (1 - q) and -m^3 q (1 - q) (1 - 2 q).
     """
     for rows in row_blocks(*logits.shape):
         first_logit = 0  # a single column holds the log-odds of the second class
@@ -353,7 +380,12 @@ def _two_class_derivatives(inverse, logits, codes):
         probability_of_other = expit(-margin * inverse_of_rows)
         slope = -margin * probability_of_other
         curvature = -slope * margin * (1 - probability_of_other)
-        yield rows, slope, curvature
+        if n_derivatives == 2:
+            yield rows, slope, curvature
+            continue
+        with np.errstate(over="ignore"):
+            third = -curvature * margin * (1 - 2 * probability_of_other)
+        yield rows, slope, curvature, third
 
 
 def fit_brier_temperature(logits, codes, sample_weight=None):

@@ -60,8 +60,8 @@ _TEMPERED_SHARE = 0.25
 # Prior for a temperature of 1 of the mixture, in units of Fisher information on its
 # logarithm.
 _PRIOR_INFORMATION = 10.0
-# Relative length of the last step to that temperature, which leaves about its square.
-_LAST_STEP = 1e-3
+# Relative length of the last step to that temperature, which leaves about its cube.
+_LAST_STEP = 1e-2
 # Rows that the members are fitted to in a fold, of two classes and of more: others
 # hardly change which of them predicts best.
 _MOST_TRAIN_ROWS = (10_000, 20_000)
