@@ -6,9 +6,14 @@ import numpy as np
 from scipy.special import expit
 
 from skcalib._input.tensors import as_array, like, namespace_of, widest_dtype
-from skcalib._rows.blocks import condensed, empty_in_place_of
+from skcalib._rows.blocks import condensed, empty_in_place_of, few_columns_apart
 from skcalib._rows.links import two_class_log_odds
-from skcalib._rows.namespaces import clipped, exponential, logarithm, row_sums
+from skcalib._rows.namespaces import (
+    clipped,
+    exponential,
+    logarithm,
+    row_sums,
+)
 from skcalib._solvers.logistic import platt_doubt
 from skcalib._solvers.newton import minimise_convex
 from skcalib._solvers.sums import (
@@ -238,6 +243,7 @@ def _quantiles(scores, codes, weight, n_quantiles):
     Scores are (n, K), `codes` and `weight` (n,).
     """
     xp = namespace_of(scores)
+    scores = few_columns_apart(scores)
     largest = xp.max(scores, axis=1)
     mean = row_sums(xp, scores)[:, 0] / scores.shape[1]
     margin = true_entries(scores, codes) - largest

@@ -8,6 +8,9 @@ from tempfile import TemporaryFile
 
 import numpy as np
 
+# Up to this number of columns, NumPy is quicker if the numbers of a column, and not
+# those of a row, are next to each other.
+MANY_COLUMNS = 16
 _BLOCK_ELEMENTS = 1 << 16
 
 
@@ -19,6 +22,15 @@ def row_blocks(n_rows, n_columns=1, *, at_least=1):
     if 0 < n_rows <= size:
         return [slice(0, size)]
     return [slice(start, start + size) for start in range(0, n_rows, size)]
+
+
+def few_columns_apart(values):
+    """Return an array (n, K) with the numbers of each column next to each other, if
+    NumPy is quicker with them; other arrays, and tensors, as they are.
+    """
+    if isinstance(values, np.ndarray) and 2 < values.shape[1] <= MANY_COLUMNS:
+        return np.asfortranarray(values)
+    return values
 
 
 def empty_in_place_of(array, dtype):

@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.special import expit, logsumexp
 
-from skcalib._rows.blocks import row_blocks
+from skcalib._rows.blocks import few_columns_apart, row_blocks
 
 # Probabilities are clipped to [2^-52, 1 - 2^-52] before they become log-odds, so that
 # |log-odds| <= 36.04. Both ends: a float64 next to 0 may be 1e-300, whose complement is
@@ -162,7 +162,7 @@ def impossible(logits, largest_gap=LARGEST_GAP):
         return None
     is_impossible = None
     for rows in row_blocks(*logits.shape):
-        block = logits[rows]
+        block = few_columns_apart(logits[rows])
         smallest = block.min(axis=1)
         # Mostly the smallest logit of every row is possible, and so are all others.
         if largest_gap == np.inf:

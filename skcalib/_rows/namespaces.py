@@ -4,14 +4,12 @@ another library of the array API standard, on whose device the arrays stay.
 
 import numpy as np
 
+from skcalib._rows.blocks import MANY_COLUMNS
 from skcalib._rows.links import PROBABILITY_CLIP
 from skcalib._rows.links import row_sums as numpy_row_sums
 
 # exp(709.78) is the largest float64, exp(-708.4) the smallest with full precision.
 LARGEST_EXPONENT = 700.0
-# Up to this number of columns, NumPy is quicker if the numbers of a column, and not
-# those of a row, are next to each other.
-MANY_COLUMNS = 16
 _FEW_VALUES = 1 << 10
 
 

@@ -181,7 +181,8 @@ class BlockLoss:
         `evaluate`.
         """
         weighted = self.weighted
-        root = weighted / self.xp.sqrt(self._weight_as(weighted))  # sqrt(w) p
+        # sqrt(w) p, in single precision if the probabilities are
+        root = weighted / self.xp.sqrt(cast(self.weight, self.dtype))
         features = self._features(self.dtype)
         return self.affine_map.hessian(self._variance(weighted), root, features)
 

@@ -6,8 +6,13 @@ import numpy as np
 from scipy.special import expit
 
 from skcalib._input.tensors import like, namespace_of
-from skcalib._rows.blocks import condensed, row_blocks
-from skcalib._rows.namespaces import MANY_COLUMNS, exponential, row_maxima
+from skcalib._rows.blocks import (
+    MANY_COLUMNS,
+    condensed,
+    few_columns_apart,
+    row_blocks,
+)
+from skcalib._rows.namespaces import exponential, row_maxima
 from skcalib._solvers.logistic import platt_doubt
 from skcalib._solvers.newton import minimise_convex
 from skcalib._solvers.sums import (
@@ -276,7 +281,7 @@ def largest_spread(logits):
         return float(np.abs(log_odds).max())
     largest = 0.0
     for rows in blocks_of(logits, *logits.shape):
-        block = logits[rows, ...]
+        block = few_columns_apart(logits[rows, ...])
         high = xp.max(block, axis=1)
         low = xp.min(block, axis=1)
         if xp.min(low) == -np.inf:  # of impossible classes
@@ -341,6 +346,7 @@ def _below_largest(logits, dtype):
     type of NumPy.
     """
     xp = namespace_of(logits)
+    logits = few_columns_apart(logits)
     largest = row_maxima(xp, logits)
     if dtype == np.float32:  # differences first: they are smaller than logits
         differences = logits - largest
