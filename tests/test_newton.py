@@ -78,6 +78,37 @@ def test_a_settled_function_waits_for_the_others():
     )
 
 
+def _log_cosine(order):
+    """Return the first derivatives of log(cosh(x - 2)) - x / 2, whose minimum is at 2
+    + artanh(1 / 2).
+    """
+
+    def derivatives(x):
+        t = np.tanh(x - 2)
+        return (t - 0.5, 1 - t**2, -2 * t * (1 - t**2))[:order]
+
+    return _counted(derivatives)
+
+
+@pytest.mark.parametrize("start", [1e-3, 2.4, 40.0])
+def test_third_derivatives_save_steps(start):
+    minimum = 2 + np.arctanh(0.5)
+    two, three = _log_cosine(2), _log_cosine(3)
+    for derivatives, tolerance in ((two, 1e-6), (three, 1e-4)):
+        found = minimise_convex(derivatives, np.array([start]), BOUNDS, tolerance)
+        np.testing.assert_allclose(found, minimum, rtol=1e-10)
+    assert three.calls < two.calls
+
+
+@pytest.mark.parametrize("third", [np.inf, -np.inf, np.nan, 1e300, -1e300])
+def test_third_derivatives_that_say_nothing_do_no_harm(third):
+    def derivatives(x):
+        return x - 5, np.ones_like(x), np.full_like(x, third)
+
+    found = minimise_convex(derivatives, np.ones(1), BOUNDS, 1e-12)
+    np.testing.assert_allclose(found, 5, rtol=1e-10)
+
+
 def test_a_start_at_the_minimum_takes_one_evaluation():
     # The slope is below the rounding of the point, but not 0.
     points = []

@@ -322,6 +322,28 @@ def test_two_classes_are_many_of_which_the_others_are_impossible():
     )
 
 
+@pytest.mark.parametrize("n_classes", [1, 2, 3, 20])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_derivatives_are_central_moments_under_the_probabilities(n_classes, dtype):
+    rng = np.random.default_rng(n_classes)
+    logits = rng.normal(0, 3, (50, n_classes))
+    codes = rng.integers(0, max(n_classes, 2), 50)
+    if n_classes > 2:  # one class of each row is impossible, and none a true one
+        logits[np.arange(50), (codes + 1) % n_classes] = -np.inf
+    wide = logits if n_classes > 1 else np.column_stack((np.zeros(50), logits))
+    probability = softmax(0.7 * wide, axis=1)
+    z = np.where(np.isinf(wide), 0, wide)
+    mean = np.sum(probability * z, axis=1, keepdims=True)
+    expected = [
+        mean[:, 0] - z[np.arange(50), codes],
+        np.sum(probability * (z - mean) ** 2, axis=1),
+        np.sum(probability * (z - mean) ** 3, axis=1),
+    ]
+    ((_, *found),) = row_derivatives(0.7, logits, codes, dtype, n_derivatives=3)
+    accuracy = 1e-10 if dtype == np.float64 else 1e-3
+    np.testing.assert_allclose(found, expected, rtol=accuracy, atol=accuracy)
+
+
 @pytest.mark.parametrize("scale", [1e-40, 1e-30, 1e-6, 1.0, 300.0, 1e10, 1e37])
 @pytest.mark.parametrize("n", [30, 6000])
 def test_single_precision_only_gets_close(n, scale):

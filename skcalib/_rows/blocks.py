@@ -145,7 +145,10 @@ def row_hash(scores, codes, sample_weight=None):
     codes = codes.view(f"u{codes.dtype.itemsize}") + np.uint8(1)
     for rows in row_blocks(*scores.shape):
         bits = np.ascontiguousarray(scores[rows], dtype=np.float64).view(np.uint64)
-        mixed = bits[:, 0] * _STEP if columns == 1 else bits @ factors
+        if columns == 1:
+            mixed = bits[:, 0] * _STEP
+        else:  # two thirds of the time of `@`, which has no BLAS for integers
+            mixed = np.einsum("nk,k->n", bits, factors)
         mixed += codes[rows]
         if sample_weight is not None:
             weight = np.asarray(sample_weight[rows], dtype=np.float64)

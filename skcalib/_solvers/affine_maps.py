@@ -177,7 +177,7 @@ class MatrixMap:
         first_of_pair = like(root, pairs_of_classes[0])
         n_pairs_of_features = n_features * (n_features + 1) // 2
         sums = 0  # (pairs of classes, pairs of features)
-        for rows in blocks_of(root, root.shape[1], n_pairs_of_features):
+        for rows in blocks_of(root, root.shape[1], 2 * n_pairs_of_features):
             hessian_by_logits = _products_of_pairs(root[:, rows])
             hessian_by_logits *= -1
             if xp is np:

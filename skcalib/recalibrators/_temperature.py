@@ -59,7 +59,7 @@ class TemperatureScaling(FeatureRecalibrator, ClippedRecalibrator, LogitRecalibr
     ----------
     loss : {"log", "brier"} or callable, default="log"
         Loss to minimise. Log-loss is convex in the inverse temperature, which is found
-        by bracketed Newton steps to a relative accuracy of 1e-8. The Brier score may
+        by bracketed Halley steps to a relative accuracy of 1e-8. The Brier score may
         have several minima; Newton's method starts from the minima on a grid, and the
         smallest result is used. A metric ``loss(y_true, y_proba)`` (smaller values are
         better; `sample_weight` is passed on if given) is minimised first on a grid,
