@@ -18,7 +18,7 @@ _COUNT, _WEIGHT, _SCORE, _LABEL, _SCORE_SQUARED, _SCORE_LABEL, _WEIGHT_SQUARED =
 # By the highest power of the scores that is summed, the rows of sums of higher ones.
 _ABOVE = [
     [row for row, power in enumerate(SUMS.values()) if power > moments]
-    for moments in (0, 1)
+    for moments in (0, 1, 2)
 ]
 
 
@@ -48,8 +48,8 @@ def bin_sums(scores, labels, edges, sample_weight, moments, is_ordered):
             sums += _by_bin(lookup(block), n_bins, block, labels[rows], weight, moments)
     if sample_weight is None:
         sums[_WEIGHT_SQUARED] = sums[_COUNT]  # weights of 1
-    if moments < 2:
-        sums[_ABOVE[moments]] = np.nan
+    for number in _ABOVE[moments]:
+        sums[number] = np.nan
     by_name = dict(zip(SUMS, sums, strict=True))
     by_name["count"] = sums[_COUNT].astype(np.int64)
     return by_name
