@@ -788,6 +788,9 @@ REASONS = {
     "interval of an equal-mass error, bins": (
         f"for each bin {_LIMITS}: some 90 times 1,000 draws of each"
     ),
+    "calibration_by_group, groups": (
+        "the bias and the error of each group have limits, for which labels are drawn"
+    ),
     "calibration_error_interval, clusters": f"dependent {_LIMITS}",
     "calibration_by_cluster, clusters": (
         "the likelihood of a random intercept is tabulated at some 200 shifts of all"
