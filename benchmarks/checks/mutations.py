@@ -348,8 +348,8 @@ MUTATIONS = [
     ),
     (
         "_errors/decision.py",
-        "return best_gain - gain + cost_at_score",
-        "return best_gain - gain",
+        "cost += self.share * np.maximum(self.scores - recalibrated, 0)",
+        "cost += 0 * np.maximum(self.scores - recalibrated, 0)",
         "decision_error",
     ),
     (
