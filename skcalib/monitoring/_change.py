@@ -199,7 +199,8 @@ def calibration_change(
     clusters : pair of array-likes, default=None
         The clusters of the samples before and after: samples in the same cluster (for
         example, from one patient or match) may be dependent, even across the two data
-        sets.
+        sets. A value that occurs in both is the same cluster: clusters that are
+        numbered anew in the second data set need other numbers.
     pos_label : int, float, bool or str, default=None
         Label of the event. None means the greater of the two labels, which corresponds
         to the second column of `predict_proba`.
