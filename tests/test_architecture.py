@@ -592,7 +592,6 @@ OTHER_ROOTS = {
     ("_inference/closed_form", "cumulative_differences"): "the same, of cells",
     ("_inference/cluster_cells", "_beta_draws"): "skewness of a beta distribution",
     ("_inference/event_counts", "_lugannani_rice"): "exact law of event counts",
-    ("_inference/label_dependence", "label_copula"): "a correlation",
     ("_inference/shift_test", "event_ratio_limits"): "takes the engine's variance",
     ("_inference/shift_test", "__init__"): "exact law of event counts",
     ("_inference/weighted_draws", "__call__"): "scale of bootstrap signs",

@@ -16,7 +16,6 @@ from sklearn import config_context
 from sklearn.base import clone
 
 import skcalib
-from skcalib._cells import device_columns
 from skcalib._cells.reductions import binary_tasks
 from skcalib._inference import label_dependence
 from skcalib._input import tensors
@@ -258,8 +257,7 @@ def test_a_sweep_on_a_device_has_the_edges_of_numpy(base, is_weighted):
 
 
 @pytest.mark.parametrize("is_weighted", [False, True])
-def test_cells_are_condensed_on_the_device(is_weighted, monkeypatch):
-    monkeypatch.setattr(device_columns, "_FEWEST_CONDENSED", 0)
+def test_cells_are_condensed_on_the_device(is_weighted):
     y, proba, _ = _data(k=3)
     weight = np.arange(600) % 4 / 2 if is_weighted else None
     cells = []

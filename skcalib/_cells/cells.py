@@ -57,6 +57,11 @@ class CellSums:
     trials = noise = None  # see `Cells`
 
     @property
+    def xp(self):
+        """The namespace of the arrays."""
+        return library_of(self.weight)
+
+    @property
     def total_weight(self):
         """Sum of the weights of all rows."""
         return float(self.weight.sum())
@@ -85,6 +90,9 @@ class CellSums:
         """Return the weighted mean (m,) for the weighted sum of each cell; the midpoint
         of an empty bin.
         """
+        xp = self.xp
+        if xp is not np:  # cells of distinct scores, which all hold rows
+            return in_double(xp, total) / in_double(xp, self.weight)
         if np.count_nonzero(self.weight) == len(self.weight):
             return total / self.weight
         mean = self.midpoint  # a new array, overwritten where the bin holds rows
@@ -288,11 +296,6 @@ class Cells(CellSums):
             weighted_label=_sums_of_runs(xp, self.weighted_label, last),
         )
 
-    @property
-    def xp(self):
-        """The namespace of the cells' arrays."""
-        return library_of(self.weight)
-
     def on_processor(self):
         """Return the cells of distinct scores as arrays of NumPy."""
         if self.xp is np:
@@ -318,10 +321,15 @@ class Cells(CellSums):
         return np.clip(scores[is_used], 0, 1), weights[is_used]
 
     def cell_of(self, scores):
-        """Return the index (n,) of the cell in which each score (n,) lies. Scores above
-        the last cell belong to it.
+        """Return the index (n,) of the cell in which each score (n,) lies, where the
+        scores are. Scores above the last cell belong to it.
         """
-        return np.minimum(np.searchsorted(self.high, scores), len(self.weight) - 1)
+        xp = library_of(scores)
+        if xp is np:
+            return np.minimum(np.searchsorted(self.high, scores), len(self.weight) - 1)
+        dtype = np.dtype(np.float64 if scores.dtype == xp.float64 else np.float32)
+        cuts = rounded_down(self.high[:-1], dtype)
+        return xp.searchsorted(placed(xp, cuts, scores), scores)
 
     @property
     def high(self):
@@ -329,6 +337,15 @@ class Cells(CellSums):
         if self.edges is None:
             return self.mean_score
         return self.edges[1:]
+
+
+def rounded_down(cuts, dtype):
+    """Return cuts in the floating type of scores, rounded down, so that a score is
+    above the same cuts as before.
+    """
+    rounded = cuts.astype(dtype)
+    below = np.nextafter(rounded, dtype.type(-np.inf))
+    return np.where(rounded > cuts, below, rounded)
 
 
 def _entries(xp, values, positions):

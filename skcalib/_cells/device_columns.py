@@ -16,7 +16,6 @@ from skcalib._cells.tasks import (
     with_trials,
 )
 from skcalib._input.tensors import as_array
-from skcalib._rows.blocks import taken
 from skcalib._rows.namespaces import entries_at, sums_up_to, true_positions
 from skcalib._rows.sorting import DistinctScores, exactly_summable
 from skcalib.binning import (
@@ -31,7 +30,6 @@ from skcalib.binning._equal_mass import last_ranks, needed_shares
 
 _KNOWN_EDGES = (EqualWidth, FixedEdges)  # strategies that do not read the scores
 _COLUMN_ELEMENTS = 1 << 26  # scores that are sorted together
-_FEWEST_CONDENSED = 1 << 15  # scores of a class: fewer are copied
 _MOST_EDGES = 1 << 8  # of a sweep: each bin is a pass over the scores
 
 
@@ -105,11 +103,12 @@ class DeviceTask:
         strategy = check_binning(binning, EqualMass(15))
         by_class = self._columns.statistics(strategy, moments)
         if by_class is None:  # the strategy needs the scores themselves
-            return self._on_host.statistics(strategy, moments=moments)
+            return self.on_processor.statistics(strategy, moments=moments)
         return by_class[self._k]
 
     bin_cells = BinaryTask.bin_cells
     adjusted = BinaryTask.adjusted
+    n_rows = BinaryTask.n_rows
 
     @property
     def size(self):
@@ -120,18 +119,18 @@ class DeviceTask:
         """Return the cells of the distinct scores, as arrays of NumPy; see
         `BinaryTask.cells`.
         """
-        if most is None or self.size <= max(most, _FEWEST_CONDENSED):
-            return self._on_host.cells(most)
+        if most is None or not self._has_float64:
+            return self.on_processor.cells(most)
         return self.adjusted(self.cells_in_place().condensed(most))
 
     def cells_in_place(self):
         """Return the cells of the distinct scores on the device; of a device without
         double precision, as arrays of NumPy.
         """
+        if not self._has_float64 or self._host_task is not None:
+            return self.on_processor.cells()
         scores = self._columns.data.scores
         xp = scores.xp
-        if scores.sum_dtype != xp.float64 or self._host_task is not None:
-            return self._on_host.cells()
         score, is_event = self._scores_and_events()
         order = xp.argsort(score)
         ordered = xp.take(score, order)
@@ -184,10 +183,23 @@ class DeviceTask:
         return data.scores.columns(column)[:, 0], is_event
 
     def at(self, rows):
-        """Return the `BinaryTask` of some samples, whose scores alone are copied."""
-        data = self._columns.data
-        scores = data.scores[rows].column(self._k)
-        return BinaryTask(scores, self.labels[rows], taken(data.sample_weight, rows))
+        """Return the task of some samples, which stay on the device."""
+        return DeviceTask(DeviceColumns(self._columns.data.at(rows)), self._k)
+
+    @property
+    def in_place(self):
+        """The scores and the labels (n,), on the device if it has double precision."""
+        if self._has_float64:
+            return self._scores_and_events()
+        return self.scores, self.labels
+
+    @property
+    def _has_float64(self):
+        """Whether the device has double precision: without, it finds no distinct
+        scores, and draws no labels.
+        """
+        scores = self._columns.data.scores
+        return scores.sum_dtype == scores.xp.float64
 
     @property
     def labels(self):
@@ -203,7 +215,7 @@ class DeviceTask:
         return self._columns.data.sample_weight
 
     @property
-    def _on_host(self):
+    def on_processor(self):
         """The `BinaryTask` of the class, whose scores are copied from the device."""
         if self._host_task is None:
             scores = self._columns.data.scores.column(self._k)
@@ -213,10 +225,10 @@ class DeviceTask:
     def __getattr__(self, name):
         if name.startswith("__"):
             raise AttributeError(name)
-        return getattr(self._on_host, name)
+        return getattr(self.on_processor, name)
 
     def __iter__(self):
-        return iter(self._on_host)
+        return iter(self.on_processor)
 
 
 class DevicePooledTask(DeviceTask):
@@ -240,7 +252,7 @@ class DevicePooledTask(DeviceTask):
         else:
             edges = _pooled_edges(data.scores, data.sample_weight, strategy)
         if edges is None:  # the strategy needs the scores themselves
-            return self._on_host.statistics(strategy, moments=moments)
+            return self.on_processor.statistics(strategy, moments=moments)
         # All classes have the same bins: the sums over all pairs are those of the
         # classes, added up.
         edges_by_class = [edges] * self.n_columns
@@ -263,10 +275,6 @@ class DevicePooledTask(DeviceTask):
             squares = weight = None
         return with_trials(cells, variance, squares, weight)
 
-    def cells(self, most=None):
-        """Return the cells of the distinct scores; see `BinaryTask.cells`."""
-        return self._on_host.cells(most)
-
     def _scores_and_events(self):
         """Return the score of each pair and whether its class is the true one, (n K,)
         each, on the device.
@@ -284,15 +292,13 @@ class DevicePooledTask(DeviceTask):
         return self._columns.data.scores.size
 
     def at(self, rows):
-        """Return the `PooledTask` of some samples, whose scores alone are copied."""
-        data = self._columns.data
-        weight = taken(data.sample_weight, rows)
-        return PooledTask.of(np.asarray(data.scores[rows]), data.labels[rows], weight)
+        """Return the task of some samples, which stay on the device."""
+        return DevicePooledTask(self._columns.data.at(rows))
 
     @property
     def labels(self):
         """Whether the class of a pair is the true one, (n K,)."""
-        return self._on_host.labels
+        return self.on_processor.labels
 
     @property
     def sample_weight(self):
@@ -302,7 +308,7 @@ class DevicePooledTask(DeviceTask):
         return np.repeat(self._columns.data.sample_weight, self.n_columns)
 
     @property
-    def _on_host(self):
+    def on_processor(self):
         """The `PooledTask`, with all scores copied from the device once."""
         if self._host_task is None:
             data = self._columns.data

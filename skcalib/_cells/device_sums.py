@@ -2,8 +2,10 @@
 
 import numpy as np
 
-from skcalib._input.tensors import as_array
+from skcalib._cells.cells import rounded_down
+from skcalib._input.tensors import as_array, has_float64
 from skcalib._rows.blocks import weights_or_ones
+from skcalib._rows.namespaces import differences, runs, sums_by_code
 
 
 def sums_of_classes(data, edges, moments):
@@ -45,7 +47,7 @@ def _sums_of_scores(data, cuts, moments):
     scores = data.scores
     xp = scores.xp
     shape = (len(cuts) + 1, cuts.shape[1])
-    cuts = _on_device(scores, cuts)
+    cuts = xp.asarray(rounded_down(cuts, scores.dtype), device=scores.device)
     names = ["count", "weighted_score", "weighted_score_squared"][: moments + 1]
     if data.sample_weight is not None:
         names += ["weight", "weight_squared"]
@@ -100,42 +102,59 @@ def sums_of_trials(data, cells):
     scores = data.scores
     xp, dtype = scores.xp, scores.sum_dtype
     n_cells = len(cells.weight)
-    cuts = _on_device(scores, cells.high[:-1, None])
     classes = xp.arange(scores.shape[1], device=scores.device)[None, :]
-    sums = np.zeros((n_cells, 3))
+    sums = np.zeros((3, n_cells))
     for rows, block in scores.blocks_to_add:
         codes = np.asarray(data.labels[rows], dtype=np.int64)
         is_label = classes == xp.asarray(codes, device=scores.device)[:, None]
+        row, cell, probability, n_pairs, event = _trials(xp, block, is_label, cells)
         weight = scores.moved(weights_or_ones(data.sample_weight, len(scores))[rows])
-        block = xp.astype(block, dtype)
-        by_cell = []
-        for cell, is_inside in enumerate(_bins(xp, block, cuts)):
-            # One trial for each row, (n_rows,): whether one of its pairs in the cell is
-            # the event, and the probability of that.
-            inside = xp.astype(is_inside, dtype)
-            probability = xp.sum(inside * block, axis=1)
-            n_pairs = xp.sum(inside, axis=1)
-            event = xp.astype(xp.any(is_inside & is_label, axis=1), dtype)
-            mean_residual = n_pairs * float(cells.deviation[cell])
-            of_trials = (
-                probability * (1 - probability),
-                (event - probability - mean_residual) ** 2,
-                xp.astype(n_pairs > 0, dtype),
-            )
-            by_cell.append(xp.stack(of_trials) @ weight)
-        sums_of_block, _ = as_array(xp.stack(by_cell))
+        weight = xp.take(weight, row)
+        deviation = xp.take(scores.moved(cells.deviation), cell)
+        residual = xp.astype(event, dtype) - probability
+        residual = residual - xp.astype(n_pairs, dtype) * deviation
+        columns = [
+            weight * probability * (1 - probability),
+            weight * residual**2,
+            weight,
+        ]
+        sums_of_block, _ = as_array(sums_by_code(xp, cell, columns, n_cells))
         sums += sums_of_block
-    return sums.T
+    return sums
 
 
-def _on_device(scores, cuts):
-    """Return cuts as an array on the device of the scores, in their floating type. They
-    are rounded down, so that a score is above the same cuts as before.
+def _trials(xp, block, is_label, cells):
+    """Return the trials of a block of scores (m, K), arrays (n_trials,): the row and
+    the cell of each, the sum of the scores of its pairs, their number, and whether one
+    of them is the label; `is_label` (m, K) says this of each pair.
     """
-    rounded = cuts.astype(scores.dtype)
-    below = np.nextafter(rounded, scores.dtype.type(-np.inf))
-    rounded = np.where(rounded > cuts, below, rounded)
-    return scores.xp.asarray(rounded, device=scores.device)
+    n_classes = block.shape[1]
+    # The pairs of each row in the order of their scores: those in a cell are a run.
+    order = xp.argsort(block, axis=1)
+    starts_of_rows = xp.arange(block.shape[0], device=block.device) * n_classes
+    order = xp.reshape(order + starts_of_rows[:, None], (-1,))
+    ordered = xp.take(xp.reshape(block, (-1,)), order)
+    cell = cells.cell_of(ordered)
+    row = order // n_classes
+    differs = (cell[1:] != cell[:-1]) | (row[1:] != row[:-1])
+    is_first = xp.concat((xp.ones_like(differs[:1]), differs))
+    _, last = runs(xp, is_first)
+    before = xp.concat((xp.full_like(last[:1], -1), last[:-1]))
+    # Sums up to each pair of the scores of its own row alone, so that nothing is lost
+    # to a large total; and of the labels of all rows, which are counts.
+    dtype = xp.float64 if has_float64(xp, block.device) else xp.float32
+    by_row = xp.reshape(xp.astype(ordered, dtype), block.shape)
+    up_to = xp.reshape(xp.cumulative_sum(by_row, axis=1), (-1,))
+    row_of_trial = xp.take(row, last)
+    start = xp.clip(before, 0, None)
+    continues = (before >= 0) & (xp.take(row, start) == row_of_trial)
+    probability = xp.take(up_to, last)
+    sum_before = xp.take(up_to, start)
+    probability = probability - xp.where(continues, sum_before, 0 * sum_before)
+    labels = xp.astype(xp.take(xp.reshape(is_label, (-1,)), order), xp.int64)
+    n_labels = xp.take(xp.cumulative_sum(labels), last)
+    event = differences(xp, n_labels)
+    return row_of_trial, xp.take(cell, last), probability, last - before, event
 
 
 def _bins(xp, block, cuts):

@@ -108,7 +108,7 @@ class BinaryTask(NamedTuple):
         """
         weight = self.sample_weight
         if weight is None:
-            return len(self.scores)
+            return self.size
         if is_counted(weight):
             return weight.sum()
         return effective_size(weight.sum(), weight @ weight)
@@ -154,6 +154,18 @@ class BinaryTask(NamedTuple):
         independent rows, as they are. `PooledTask` overrides it.
         """
         return cells
+
+    @property
+    def on_processor(self):
+        """The problem with scores of NumPy: itself."""
+        return self
+
+    @property
+    def in_place(self):
+        """The scores and the labels (n,), where they are: on a device for a
+        `DeviceTask`.
+        """
+        return self.scores, self.labels
 
     @property
     def weight(self):

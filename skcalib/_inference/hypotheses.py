@@ -25,8 +25,10 @@ from skcalib._inference.label_dependence import (
     exclusive_draws,
     label_copula,
     rows_to_draw,
+    values_of_cells,
 )
 from skcalib._inference.weighted_draws import MultiplierDraws, SampledLabelDraws
+from skcalib._input.tensors import library_of
 from skcalib._progress import Progress
 from skcalib._rows.blocks import taken
 
@@ -142,7 +144,7 @@ def error_hypotheses(error, data, resampling):
     elif cluster is not None:
         draw = cluster_draws(
             joined.cells,
-            rows.in_cells(label_deviation),
+            rows.on_processor().in_cells(label_deviation),
             observed_deviation,
             cluster,
             resampling.n_draws,
@@ -353,7 +355,7 @@ def _weighted_draws(cells, rows, cluster, resampling):
     has several columns, observed residuals take the place of drawn labels.
     """
     n_draws = resampling.n_draws
-    row_columns = rows.in_cells()
+    row_columns = rows.on_processor().in_cells()
     n_rows, n_columns = row_columns.cell.shape
     label_weights = rows.label_weights()
     if label_weights is None or cluster is not None or n_columns > 1:
@@ -383,7 +385,7 @@ class _ProblemRows(NamedTuple):
 
     def in_cells(self, deviation=None):
         """Return the rows of all groups as `RowsInCells`: for each row and class, the
-        score, the label and the number of the cell.
+        score, the label and the number of the cell, on the device of the scores.
 
         `deviation` (m,), event frequency minus score in each cell, is given if a row
         may have several labels; the dependence of the labels is then estimated.
@@ -392,21 +394,31 @@ class _ProblemRows(NamedTuple):
         # on.
         n_cells_before = 0
         cell_by_problem = []
+        scores_by_problem = []
+        labels_by_problem = []
         for power, task in zip(self.powers, self.tasks, strict=True):
-            cell_by_problem.append(n_cells_before + power.cells.cell_of(task.scores))
+            scores, labels = task.in_place
+            cell_by_problem.append(n_cells_before + power.cells.cell_of(scores))
+            scores_by_problem.append(scores)
+            labels_by_problem.append(labels)
             n_cells_before += len(power.weight)
         cell = self._by_row(cell_by_problem)
-        scores = self._by_row([task.scores for task in self.tasks])
-        labels = self._by_row([task.labels for task in self.tasks])
+        scores = self._by_row(scores_by_problem)
+        labels = self._by_row(labels_by_problem)
         weight = self.sample_weight
         copula = None
         if deviation is not None:
-            copula = label_copula(scores, labels, weight, deviation[cell])
+            deviation = values_of_cells(deviation, cell)
+            copula = label_copula(scores, labels, weight, deviation)
         return RowsInCells(cell, scores, labels, weight, copula)
+
+    def on_processor(self):
+        """Return the same with the scores of NumPy, for draws that need each row."""
+        return self._replace(tasks=[task.on_processor for task in self.tasks])
 
     def drawn(self, rng):
         """Return the `RowsInCells` from which `exclusive_draws` draws: those of many
-        rows are a sample, and only these leave a device.
+        rows are a sample.
         """
         n_columns = max(self.tasks[0].n_columns, self.n_classes)
         n_rows = sum(task.size for task in self._first_of_groups)
@@ -417,8 +429,7 @@ class _ProblemRows(NamedTuple):
         if len(self._first_of_groups) == 1:
             chosen = [task.at(positions) for task in self.tasks]
             return self._replace(tasks=chosen).in_cells()
-        rows = self.in_cells()
-        return rows._replace(cell=rows.cell[positions], scores=rows.scores[positions])
+        return self.in_cells().at(positions)
 
     @property
     def sample_weight(self):
@@ -454,15 +465,16 @@ class _ProblemRows(NamedTuple):
         """Return values, given problem by problem in the order of `tasks`, as (n,
         n_columns): a line for each row of all groups, a column for each class.
         """
+        xp = library_of(values_by_problem[0])
         n_columns = self.tasks[0].n_columns
         if n_columns > 1:
             # A pooled problem holds the values of a row for all classes side by side.
-            return np.concatenate(values_by_problem).reshape(-1, n_columns)
+            return xp.reshape(xp.concat(values_by_problem), (-1, n_columns))
         columns = []
         for k in range(self.n_classes):
             values_of_class = values_by_problem[k :: self.n_classes]  # of each group
-            columns.append(np.concatenate(values_of_class))
-        return np.column_stack(columns)
+            columns.append(xp.concat(values_of_class))
+        return xp.stack(columns, axis=1)
 
 
 def _directions(powers, cells):

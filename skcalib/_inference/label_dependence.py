@@ -5,7 +5,17 @@ other, or several labels that are correlated.
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import ndtri
+
+from skcalib._input.tensors import as_array, library_of
+from skcalib._rows.namespaces import (
+    as_double,
+    count_true,
+    entries_of_columns,
+    placed,
+    row_cumulative_sums,
+    sums_by_code,
+)
+from skcalib._rows.normal_quantiles import normal_quantiles
 
 # correlations of two labels that are tried
 _LABEL_CORRELATIONS = np.linspace(-0.95, 0.95, 77)
@@ -15,10 +25,15 @@ _PAIRS = 1 << 17
 # Rows, and (row, class) scores, from which labels that exclude each other are drawn;
 # more rows are thinned to these.
 _ROWS, _SCORES = 20_000, 1 << 21
+# Labels are drawn on a device if the counts of all draws are this few, or fewer numbers
+# than those of the rows.
+_FEW_COUNTS = 1 << 19
+_ROOT_OF_TWO_PI = float(np.sqrt(2 * np.pi))
 
 
 class RowsInCells(NamedTuple):
-    """The rows of all groups, with a column for each class or label.
+    """The rows of all groups, with a column for each class or label, on the device of
+    the scores.
 
     Each column is a binary problem of its own, with its own cells.
 
@@ -43,6 +58,28 @@ class RowsInCells(NamedTuple):
     labels: np.ndarray
     sample_weight: np.ndarray | None
     copula: np.ndarray | None = None
+
+    def at(self, positions):
+        """Return the cells and scores of some rows, at positions of NumPy, without
+        weights.
+        """
+        xp = library_of(self.cell)
+        rows = placed(xp, positions, self.cell, dtype=xp.int64)
+        cell = xp.take(self.cell, rows, axis=0)
+        scores = xp.take(self.scores, rows, axis=0)
+        labels = xp.take(self.labels, rows, axis=0)
+        return RowsInCells(cell, scores, labels, None, self.copula)
+
+    def for_counts(self, n_draws, n_cells):
+        """Return the cells and the scores on their device or, if they are fewer numbers
+        than the counts of all draws, as arrays of NumPy.
+        """
+        n_rows, n_columns = self.cell.shape
+        n_counts = n_draws * n_cells
+        are_few = n_cells <= n_rows and n_counts <= _FEW_COUNTS
+        if are_few or n_counts <= 2 * n_rows * n_columns:
+            return self.cell, self.scores
+        return _copied_by_column(self.cell), _copied_by_column(self.scores)
 
 
 def rows_to_draw(n_rows, n_classes, sample_weight, rng):
@@ -81,18 +118,51 @@ def exclusive_draws(rows, n_cells, n_draws, rng):
     uniforms : ndarray of shape (n_draws, n_cells)
         Numbers in [0, 1].
     """
-    cell = rows.cell
+    cell, scores = rows.for_counts(n_draws, n_cells)
+    xp = library_of(cell)
     # The classes of a row divide [0, 1) in proportion to their probabilities. `limits`
     # are the upper ends of all parts but the last.
-    cumulative = np.cumsum(rows.scores, axis=1, dtype=np.float64)
+    cumulative = row_cumulative_sums(xp, scores)
     limits = cumulative[:, :-1] / cumulative[:, -1:]
-    row = np.arange(len(cell))
+    n_rows = cell.shape[0]
     counts = np.empty((n_draws, n_cells))
     for draw in range(n_draws):
-        uniform = rng.random_sample((len(row), 1))
-        drawn_class = np.count_nonzero(limits <= uniform, axis=1)
-        counts[draw] = np.bincount(cell[row, drawn_class], minlength=n_cells)
+        uniform = placed(xp, rng.random_sample((n_rows, 1)), limits)
+        drawn_class = count_true(xp, limits <= uniform)
+        drawn_cell = entries_of_columns(xp, cell, drawn_class)
+        counts[draw] = _counts(xp, drawn_cell, n_cells)
     return _ranks_as_uniforms(counts, rng)
+
+
+def _copied_by_column(values):
+    """Return values (n, K) as an array of NumPy, copied from a device column by
+    column.
+    """
+    if isinstance(values, np.ndarray):
+        return values
+    columns = [as_array(values[:, k])[0] for k in range(values.shape[1])]
+    return np.stack(columns, axis=1)
+
+
+def _counts(xp, cells, n_cells):
+    """Return how often each of `n_cells` cells occurs among cells (n,), as an array of
+    NumPy.
+    """
+    if xp is np:
+        return np.bincount(cells, minlength=n_cells)
+    counts, _ = as_array(sums_by_code(xp, cells, [xp.ones_like(cells)], n_cells))
+    return counts[0]
+
+
+def values_of_cells(values, cell):
+    """Return the value (n, n_columns) of the cell of each row and column, for values
+    (n_cells,) of NumPy.
+    """
+    xp = library_of(cell)
+    if xp is np:
+        return values[cell]
+    values = xp.asarray(values, device=cell.device)
+    return xp.reshape(xp.take(values, xp.reshape(cell, (-1,))), cell.shape)
 
 
 def label_copula(scores, labels, weight, deviation=0.0):
@@ -122,18 +192,20 @@ def label_copula(scores, labels, weight, deviation=0.0):
     root : ndarray of shape (L, L)
         A, with ``A @ A.T`` the correlation matrix of the deviates.
     """
-    fitted = np.clip(scores.astype(np.float64) + deviation, 0, 1)
-    residual = labels - fitted
-    quantile = ndtri(fitted)
-    density = np.exp(-(quantile**2) / 2) / np.sqrt(2 * np.pi)
-    quantile[density == 0] = 0  # a label that is certain depends on nothing
+    xp = library_of(scores)
+    fitted = xp.clip(as_double(xp, scores) + deviation, 0, 1)
+    residual = as_double(xp, labels) - fitted
+    quantile = normal_quantiles(xp, fitted)
+    density = xp.exp(-(quantile**2) / 2) / _ROOT_OF_TWO_PI
+    # A label that is certain depends on nothing.
+    quantile = xp.where(density == 0, xp.zeros_like(quantile), quantile)
     weights = 1.0
     if weight is not None:
-        weights = weight[:, None]
+        weights = placed(xp, weight[:, None], fitted)
 
     def sums_of_products(values):
         """Return the weighted sums over rows (L, L) of the products of two columns."""
-        return (weights * values).T @ values
+        return as_array((weights * values).T @ values)[0]
 
     # 1. The sum of the series for each pair of labels and each of 77 correlations r
     # from -.95 to .95, (77, L, L). For each pair the r is taken whose sum is nearest to
@@ -180,18 +252,17 @@ def copula_draws(rows, n_cells, n_draws, rng):
     """
     n_rows, n_labels = rows.cell.shape
     most_rows = max(_PAIRS // n_labels, 1)
-    cell = rows.cell
-    # A label is drawn where a normal deviate lies below the quantile of its score.
-    threshold = ndtri(rows.scores.astype(np.float64))
     # Many rows, and weighted ones, are replaced by a random sample of them.
     if n_rows > most_rows or rows.sample_weight is not None:
-        sampled = _sampled_rows(n_rows, most_rows, rows.sample_weight, rng)
-        cell = cell[sampled]
-        threshold = threshold[sampled]
+        rows = rows.at(_sampled_rows(n_rows, most_rows, rows.sample_weight, rng))
+    cell, scores = rows.for_counts(n_draws, n_cells)
+    xp = library_of(cell)
+    # A label is drawn where a normal deviate lies below the quantile of its score.
+    threshold = normal_quantiles(xp, as_double(xp, scores))
     counts = np.empty((n_draws, n_cells))
     label_draws = _copula_labels(threshold, rows.copula, n_draws, rng)
     for draw, labels in enumerate(label_draws):
-        counts[draw] = np.bincount(cell[labels], minlength=n_cells)
+        counts[draw] = _counts(xp, cell[labels], n_cells)
     return _ranks_as_uniforms(counts, rng)
 
 
@@ -205,15 +276,17 @@ def drawn_labels(data, n_draws, rng):
     scores = data.scores.astype(np.float64)
     mean_residual = np.average(data.labels - scores, axis=0, weights=data.sample_weight)
     copula = label_copula(scores, data.labels, data.sample_weight, mean_residual)
-    yield from _copula_labels(ndtri(scores), copula, n_draws, rng)
+    yield from _copula_labels(normal_quantiles(np, scores), copula, n_draws, rng)
 
 
 def _copula_labels(threshold, copula, n_draws, rng):
     """Yield drawn labels, boolean (n, L): a row has those whose normal deviates, with
     the dependence of `label_copula`, are below the threshold (n, L).
     """
+    xp = library_of(threshold)
     for _ in range(n_draws):
-        yield rng.standard_normal(threshold.shape) @ copula.T < threshold
+        deviates = rng.standard_normal(threshold.shape) @ copula.T
+        yield placed(xp, deviates, threshold) < threshold
 
 
 def _sampled_rows(n, most, weight, rng):

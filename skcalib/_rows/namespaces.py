@@ -68,6 +68,8 @@ def entries_of_columns(xp, values, columns):
     (n,) on the device of the values.
     """
     n, n_columns = values.shape
+    if xp is np:
+        return values[np.arange(n), columns]
     first = xp.arange(n, device=values.device) * n_columns
     return xp.take(xp.reshape(values, (-1,)), first + columns, axis=0)
 
@@ -115,6 +117,25 @@ def in_double(xp, values):
     return values if xp is np else xp.astype(values, xp.float64)
 
 
+def as_double(xp, values):
+    """Return values as float64."""
+    return values.astype(np.float64) if xp is np else xp.astype(values, xp.float64)
+
+
+def count_true(xp, mask):
+    """Return the number (n,) of true entries of each row of a mask (n, K)."""
+    if xp is np:
+        return np.count_nonzero(mask, axis=1)
+    return xp.sum(xp.astype(mask, xp.int64), axis=1)
+
+
+def row_cumulative_sums(xp, values):
+    """Return the cumulative sums along each row of values (n, K), in float64."""
+    if xp is np:
+        return np.cumsum(values, axis=1, dtype=np.float64)
+    return xp.cumulative_sum(xp.astype(values, xp.float64), axis=1)
+
+
 def true_positions(xp, mask):
     """Return the positions of the true entries of a mask (n,)."""
     return xp.nonzero(mask)[0]
@@ -128,6 +149,45 @@ def sums_up_to(xp, values):
         return np.append(values[:1] * 0, np.cumsum(values))
     sums = xp.cumulative_sum(values, dtype=values.dtype)
     return xp.concat((xp.zeros_like(values[:1]), sums))
+
+
+def sums_by_code(xp, codes, columns, n_codes):
+    """Return the sums (n_columns, n_codes) of columns of values, each (n,), by their
+    codes (n,), integers below `n_codes`.
+    """
+    if xp is np:
+        return np.stack([np.bincount(codes, values, n_codes) for values in columns])
+    # Without a function of the standard that counts: differences of cumulative sums.
+    order = xp.argsort(codes)
+    ends = ends_of_codes(xp, xp.take(codes, order), n_codes)
+    sums = []
+    for values in columns:
+        up_to = xp.take(sums_up_to(xp, xp.take(values, order)), ends)
+        sums.append(differences(xp, up_to))
+    return xp.stack(sums)
+
+
+def ends_of_codes(xp, ordered, n_codes):
+    """Return how many of the codes (n,), sorted integers on a device, are at most 0, 1,
+    ..., n_codes - 1.
+    """
+    every_code = xp.arange(n_codes, dtype=ordered.dtype, device=ordered.device)
+    return xp.searchsorted(ordered, every_code, side="right")
+
+
+def runs(xp, is_first):
+    """Return the number (n,) of the run, from 0 on, that each of n entries belongs to,
+    and the position of the last entry of each run; `is_first` says where runs begin.
+    """
+    numbers = xp.astype(is_first, xp.int64)
+    run = xp.cumulative_sum(numbers) - 1
+    is_last = xp.concat((is_first[1:], xp.ones_like(is_first[:1])))
+    return run, true_positions(xp, is_last)
+
+
+def differences(xp, up_to):
+    """Return cumulative sums (m,) as the m sums that they add up."""
+    return xp.concat((up_to[:1], up_to[1:] - up_to[:-1]))
 
 
 def distinct_of_sorted(xp, values):

@@ -355,8 +355,6 @@ class MetricInput:
             drop=False,
             multilabel=True,
         )
-        if data.is_multilabel:
-            data = data.copied()  # labels are drawn together
         data = counted_rows(data, weight_type)
         if isinstance(data, BinnedTask) and data.bins._design is not None:
             raise ValueError(
@@ -386,6 +384,13 @@ class MetricInput:
         if isinstance(data, BinnedTask) or len(data.kept) == len(data.scores):
             return data
         return data.at(data.kept)
+
+    @property
+    def kept_on_processor(self):
+        """The same with scores and labels of NumPy."""
+        if isinstance(self.kept, BinnedTask):
+            return self.kept
+        return self.kept.copied()
 
     def reason(self, multiclass):
         """Return why the variance cannot be estimated from the observed residuals:

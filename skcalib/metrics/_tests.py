@@ -420,15 +420,16 @@ def _resampling_test(metric, multiclass, rows, resampling, n_jobs):
         statistic = float(rows.error_value(error))
         statistics = error.drawn_on_device(rows.kept, resampling)
         return CalibrationTestResult(statistic, _share_reached(statistics))
-    drawn_rows = _drawn_rows(rows.kept, resampling.at(rows.data.kept))
+    kept = rows.kept_on_processor
+    drawn_rows = _drawn_rows(kept, resampling.at(rows.data.kept))
     drawn_rows = resampling.progress.over(drawn_rows, resampling.n_draws, "draws")
     # 3. The kernel error, which computes the statistics of all draws itself.
     if is_kernel:
         statistic = float(rows.error_value(error))
-        statistics = error.drawn_statistics(rows.kept, drawn_rows)
+        statistics = error.drawn_statistics(kept, drawn_rows)
     # 4. Any other function, which is called for each draw.
     else:
-        statistics = _called_statistics(metric, rows.kept, drawn_rows, options, n_jobs)
+        statistics = _called_statistics(metric, kept, drawn_rows, options, n_jobs)
         statistic = statistics[0]
     return CalibrationTestResult(statistic, _share_reached(statistics))
 
