@@ -326,6 +326,13 @@ def cells_in_place(task, most=None):
     return task.cells(most)
 
 
+def rows_in_place(task):
+    """Return a problem for an error whose rows need not be sorted: the cells of its
+    distinct scores on a device, and else the rows themselves.
+    """
+    return task.cells_in_place() if isinstance(task, DeviceTask) else task
+
+
 def _edges(scores, sample_weight, strategy):
     """Return the edges of the bins of each class of `DeviceScores`, a list of K arrays;
     None if the strategy needs more than order statistics of the scores.

@@ -5,10 +5,23 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import isotonic_regression
 
+from skcalib._cells.device_columns import cells_in_place
 from skcalib._errors.error import CalibrationError, ErrorPower
+from skcalib._input.tensors import as_array, library_of
+from skcalib._rows.namespaces import (
+    at_least,
+    differences,
+    in_double,
+    placed,
+    runs,
+    sums_up_to,
+)
 from skcalib._rows.sorting import in_order
 from skcalib.binning import BaseBinning, PoolAdjacentViolators, check_binning
 
+# On a device, blocks are pooled until so few are left, or a round pools less than a
+# tenth of them.
+_FEW_BLOCKS, _SHRINKS = 1 << 8, 0.9
 # Each draw of labels is recalibrated on no more than this many cells.
 _MOST_CELLS = 1 << 10
 
@@ -44,9 +57,9 @@ class DecisionError(CalibrationError):
         """
         if most is not None:
             most = min(most, _MOST_CELLS)
-        cells = task.cells(most)
         if self.is_isotonic:
-            return DecisionPower(cells)
+            return DecisionPower(cells_in_place(task, most))
+        cells = task.cells(most)
         edges = self.binning._edges_of(*task.sorted_for(self.binning))
         bin_of_cell = np.searchsorted(edges[1:-1], cells.mean_score)
         return DecisionPower(cells, bin_of_cell)
@@ -82,13 +95,19 @@ class DecisionPower(ErrorPower):
             errors[k] = self._costs(self._recalibrated(drawn)).max()
         return errors.reshape(frequency.shape[:-1])
 
+    @property
+    def observed(self):
+        """The error of the observed labels."""
+        error, _ = self.worst()
+        return error
+
     def worst(self):
         """Return the error of the observed labels, the largest cost of acting on the
         scores in place of recalibrated ones, and the first threshold that has it.
         """
         recalibrated = self._recalibrated(self.cells.event_frequency)
         costs = self._costs(recalibrated)
-        cell = int(np.argmax(costs))
+        cell = int(self.cells.xp.argmax(costs))
         threshold = float(self.scores[cell])
         if recalibrated[cell] > threshold:
             # Here it costs more not to act on the cell, as trusting its score means at
@@ -100,6 +119,8 @@ class DecisionPower(ErrorPower):
         """Return the recalibrated scores (m,): the isotonic fit to the cells' event
         frequencies, or the frequency of each cell's bin.
         """
+        if self.cells.xp is not np:
+            return _isotonic_in_place(self.cells)
         if self._bin_of_cell is None:
             return isotonic_regression(frequency, weights=self.weight).x
         events = np.bincount(self._bin_of_cell, self.share * frequency)
@@ -118,17 +139,18 @@ class DecisionPower(ErrorPower):
         # over the cells from the first such one on, in the order of q. An isotonic fit
         # is in order.
         ordered, share = recalibrated, self.share
-        if not in_order(recalibrated):
+        xp = self.cells.xp
+        if xp is np and not in_order(recalibrated):
             order = np.argsort(recalibrated, kind="stable")
             ordered, share = recalibrated[order], self.share[order]
-        first = np.searchsorted(ordered, self.scores)
+        first = xp.searchsorted(ordered, self.scores)
         cost = _gains(share, ordered, first, self.scores)
         del ordered, share, first  # as long as all cells, and not needed any more
         # 2. The gain of acting where s > t, that is on the cells after each one.
         cost -= _gains(self.share, recalibrated, slice(1, None), self.scores)
         # 3. Just above its score the cell itself is not acted on. At t = s it is, which
         # costs share * (s - q) more: the larger cost counts.
-        cost += self.share * np.maximum(self.scores - recalibrated, 0)
+        cost += self.share * at_least(xp, self.scores - recalibrated, 0)
         return cost
 
 
@@ -145,6 +167,36 @@ def _gains(share, recalibrated, first, thresholds):
 
 def _sums_from(values):
     """Return the sums of values (m,) from each index on, and 0: (m + 1,)."""
+    xp = library_of(values)
+    if xp is not np:
+        return xp.flip(sums_up_to(xp, xp.flip(values)))
     sums = np.zeros(len(values) + 1)
     np.cumsum(values[::-1], out=sums[-2::-1])
     return sums
+
+
+def _isotonic_in_place(cells):
+    """Return the isotonic fit (m,) to the event frequencies of cells on a device.
+
+    Neighbouring blocks whose frequencies do not rise are pooled together, round after
+    round. When few blocks are left, or few are pooled, SciPy fits those that remain.
+    """
+    xp = cells.xp
+    weight = in_double(xp, cells.weight)
+    events = in_double(xp, cells.weighted_label)
+    block_of_cell = xp.arange(weight.shape[0], device=weight.device)
+    n_before = np.inf
+    while _FEW_BLOCKS < weight.shape[0] < _SHRINKS * n_before:
+        n_before = weight.shape[0]
+        frequency = events / weight
+        rises = frequency[1:] > frequency[:-1]
+        is_first = xp.concat((xp.ones_like(rises[:1]), rises))
+        block, last = runs(xp, is_first)
+        block_of_cell = xp.take(block, block_of_cell)
+        weight, events = (
+            differences(xp, xp.take(xp.cumulative_sum(values), last))
+            for values in (weight, events)
+        )
+    frequency, _ = as_array(events / weight)
+    fitted = isotonic_regression(frequency, weights=as_array(weight)[0]).x
+    return xp.take(placed(xp, fitted, weight), block_of_cell)

@@ -20,6 +20,8 @@ from skcalib._cells.statistics import BinStatistics
 from skcalib._cells.tasks import BinaryTask
 from skcalib._input.scalars import as_numbers, resolve_norm
 from skcalib._input.scored_labels import ScoredLabels
+from skcalib._input.tensors import library_of
+from skcalib._rows.namespaces import in_double
 from skcalib.binning import BaseBinning
 
 # Up to this norm an error of 1e-9 has a power that float64 holds. For larger ones,
@@ -87,7 +89,9 @@ class ErrorPower:
         if self.weight is None:
             n_cells = len(self.scores)
             return np.full(n_cells, 1 / n_cells)
-        return self.weight / self.weight.sum()
+        xp = library_of(self.weight)
+        weight = in_double(xp, self.weight)
+        return weight / xp.sum(weight)
 
     def power(self, frequency: np.ndarray) -> np.ndarray:
         """Return the powers of the error for event frequencies of the cells.

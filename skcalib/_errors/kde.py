@@ -4,18 +4,21 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.fft import dct
 from scipy.special import hyp0f1
 
+from skcalib._cells.device_columns import rows_in_place
 from skcalib._errors.binned import check_norm
 from skcalib._errors.error import CalibrationError, ErrorPower
 from skcalib._errors.score_grid import (
     ScoreGrid,
     cosine_coefficients,
+    cosine_transform,
     rounding,
     trapezoid,
 )
 from skcalib._input.scalars import check_number
+from skcalib._input.tensors import library_of
+from skcalib._rows.namespaces import at_least, at_most, placed
 
 # (grid cells per half-width of the kernel, cells of the coarsest grid on [0, 1]): those
 # of the value keep the rounding of scores to the grid below 1e-3 of the width, those of
@@ -49,7 +52,7 @@ class KdeError(CalibrationError):
         else, for drawn labels, that of its scores pooled to at most `most` cells.
         """
         if most is None:
-            cells = task  # the rows themselves: they need not be sorted for this
+            cells = rows_in_place(task)
             grid = _VALUE_GRID
         else:
             cells = task.cells(most)
@@ -84,9 +87,10 @@ class KdePower(ErrorPower):
 
     def __init__(self, cells, *, norm=1, bandwidth=None, n_rows=None, grid=_DRAWS_GRID):
         super().__init__(cells, norm=norm)
-        low = float(self.scores.min())
-        high = float(self.scores.max())
-        self.mean = self.share @ self.scores
+        xp = library_of(self.scores)
+        low = float(xp.min(self.scores))
+        high = float(xp.max(self.scores))
+        self.mean = float(self.share @ self.scores)
         # Whether all scores are equal: the error is then that of one bin, and there is
         # no grid.
         self.one_score = low == high
@@ -94,7 +98,8 @@ class KdePower(ErrorPower):
             return
         if bandwidth is None:
             # the normal reference rule, 1.06 standard deviations times n^(-1/5)
-            deviation = np.sqrt(self.share @ (self.scores - self.mean) ** 2)
+            variance = float(self.share @ (self.scores - self.mean) ** 2)
+            deviation = np.sqrt(variance)
             bandwidth = 1.06 * deviation * n_rows ** (-1 / 5)
         # the `ScoreGrid`, and the factor of each cosine coefficient on it, (points,)
         cells_per_width, coarsest = grid
@@ -107,7 +112,7 @@ class KdePower(ErrorPower):
         """The p-th power of the error of the observed labels."""
         labels = self.cells.event_frequency
         if self.one_score:
-            return float(self.power(labels))
+            return abs(float(labels @ self.share) - self.mean) ** self.norm
 
         def masses(rows):
             """Return the weights of a slice of rows and of the events among them, as
@@ -116,8 +121,8 @@ class KdePower(ErrorPower):
             return self.share[rows], self.share[rows] * labels[rows]
 
         # Both are brought onto the grid in one pass over the rows, then smoothed.
-        density, events = self._smoothed(self.grid.rounded(self.scores, masses))
-        return float(self._integral(events, density))
+        smoothed = self._smoothed(self.grid.rounded(self.scores, masses))
+        return float(self._integral(smoothed[1, :], smoothed[0, :]))
 
     def power(self, frequency):
         """Return the p-th power (...) of the error for event frequencies (..., m) of
@@ -147,17 +152,20 @@ class KdePower(ErrorPower):
         """Return masses (..., points), smoothed and reflected at 0 and 1; rounding
         below 0 is cut off.
         """
-        coefficients = cosine_coefficients(masses) * self.kernel
-        return np.maximum(dct(coefficients, type=1), 0)
+        xp = library_of(masses)
+        kernel = placed(xp, self.kernel, masses)
+        smoothed = cosine_transform(cosine_coefficients(masses) * kernel)
+        return at_least(xp, smoothed, 0)
 
     def _integral(self, events, density):
         """Return the integral (...) of |frequency - s|^p, weighted by the density
         (points,); the frequency is events / density.
         """
-        frequency = np.divide(
-            events, density, out=np.zeros_like(events), where=density > 0
-        )
-        gap = np.minimum(np.abs(frequency - self.grid.points), 1)
+        xp = library_of(events)
+        # Where there is no density, there are no events either.
+        divisor = xp.where(density > 0, density, xp.ones_like(density))
+        points = placed(xp, self.grid.points, density)
+        gap = at_most(xp, xp.abs(events / divisor - points), 1)
         return trapezoid(gap**self.norm * density) / trapezoid(density)
 
 

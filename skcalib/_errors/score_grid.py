@@ -8,7 +8,9 @@ import numpy as np
 from scipy.fft import dct, next_fast_len
 from scipy.sparse import csr_array
 
+from skcalib._input.tensors import library_of
 from skcalib._rows.blocks import row_blocks
+from skcalib._rows.namespaces import placed, sums_by_code
 from skcalib._rows.sorting import first_rows, in_order
 
 # Samples in a cell, on average, from which on runs are summed at once.
@@ -59,6 +61,11 @@ class ScoreGrid(NamedTuple):
         """Return the cell (n,) of each score (n,), and the share (n,) of its mass that
         goes to the upper point of the cell.
         """
+        xp = library_of(scores)
+        if xp is not np:
+            position = scores * self.fineness - self.first
+            cell = xp.clip(xp.astype(position, xp.int64), None, self.n_cells - 1)
+            return cell, position - xp.astype(cell, xp.float64)
         position = np.multiply(scores, self.fineness, dtype=np.float64)
         position -= self.first
         cell = np.minimum(position.astype(np.intp), self.n_cells - 1)
@@ -81,6 +88,9 @@ class ScoreGrid(NamedTuple):
         sums : ndarray of shape (n_masses, n_cells + 1)
             A row for each array of masses.
         """
+        xp = library_of(scores)
+        if xp is not np:
+            return self._rounded_in_place(xp, scores, masses(slice(None)))
         # Two sums by cell, (n_masses, n_points) each: of the masses, and of their parts
         # that go to the upper point of the cell. There is one cell less than points:
         # the last column is 0.
@@ -100,6 +110,16 @@ class ScoreGrid(NamedTuple):
         point_mass -= upper_mass
         point_mass[:, 1:] += upper_mass[:, :-1]
         return point_mass
+
+    def _rounded_in_place(self, xp, scores, masses):
+        """Return the sums of `rounded` on the device of the scores."""
+        cell, upper_share = self.shares(scores)
+        columns = [*masses, *(mass * upper_share for mass in masses)]
+        sums = sums_by_code(xp, cell, columns, self.n_cells)
+        cell_mass, upper_mass = sums[: len(masses), :], sums[len(masses) :, :]
+        beyond = xp.zeros_like(cell_mass[:, :1])
+        lower_mass = xp.concat((cell_mass - upper_mass, beyond), axis=1)
+        return lower_mass + xp.concat((beyond, upper_mass), axis=1)
 
 
 def _stacked_sums(cell, arrays, n_cells):
@@ -130,9 +150,27 @@ def cosine_coefficients(masses):
     a kernel's characteristic function it is the convolution with that kernel, with all
     that would leak out reflected back.
     """
-    masses = masses.copy()
-    masses[..., [0, -1]] *= 2  # the ends are their own mirror images
-    return dct(masses, type=1) / 2
+    xp = library_of(masses)
+    # The ends are their own mirror images.
+    if xp is np:
+        masses = masses.copy()
+        masses[..., [0, -1]] *= 2
+    else:
+        ends = np.zeros(masses.shape[-1])
+        ends[[0, -1]] = 1
+        masses = masses + masses * placed(xp, ends, masses)
+    return cosine_transform(masses) / 2
+
+
+def cosine_transform(values):
+    """Return the cosine transform of type 1 of values (..., points): on a device, the
+    Fourier transform of the values and their mirror image.
+    """
+    xp = library_of(values)
+    if xp is np:
+        return dct(values, type=1)
+    mirrored = xp.concat((values, xp.flip(values[..., 1:-1], axis=-1)), axis=-1)
+    return xp.real(xp.fft.rfft(mirrored))
 
 
 def trapezoid(values):
@@ -140,7 +178,8 @@ def trapezoid(values):
     points), by the trapezoidal rule.
     """
     ends = values[..., 0] + values[..., -1]
-    return (values.sum(axis=-1) - ends / 2) / (values.shape[-1] - 1)
+    total = library_of(values).sum(values, axis=-1)
+    return (total - ends / 2) / (values.shape[-1] - 1)
 
 
 def rounding(share, scores, grid):

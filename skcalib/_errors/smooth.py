@@ -6,18 +6,20 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.fft import dct
 from scipy.optimize import brentq
 
+from skcalib._cells.device_columns import rows_in_place
 from skcalib._errors.error import CalibrationError, ErrorPower
 from skcalib._errors.score_grid import (
     ScoreGrid,
     cosine_coefficients,
+    cosine_transform,
     rounding,
     trapezoid,
 )
 from skcalib._input.scalars import check_number
-from skcalib._rows.blocks import total_weight
+from skcalib._input.tensors import library_of
+from skcalib._rows.namespaces import in_double, placed
 
 # For the value: grid cells per standard deviation of the Gaussian, and cells of the
 # coarsest and of the finest grid on [0, 1]. They keep the rounding of scores to the
@@ -48,9 +50,7 @@ class SmoothError(CalibrationError):
         With `most` None it is that of the rows; else, for drawn labels, that of scores
         pooled to at most `most` cells.
         """
-        cells = task  # the rows themselves: they need not be sorted for this
-        if most is not None:
-            cells = task.cells(most)
+        cells = rows_in_place(task) if most is None else task.cells(most)
         if self.bandwidth is not None:
             return FixedWidthPower(cells, width=self.bandwidth)
         return SmoothPower(cells)
@@ -74,7 +74,15 @@ class SmoothPower(ErrorPower):
         labels = self.cells.event_frequency
         if self.width is None:
             return _fixed_point(self.scores, labels, self.weight)
-        return float(self.power(labels))
+        return float(self._observed_at_width(labels))
+
+    def _observed_at_width(self, labels):
+        """Return smECE at the fixed width for labels (n,), where they are."""
+        if library_of(labels) is np:
+            return self.power(labels)
+        residual = self.share * (labels - self.scores)
+        residuals = self._grid.rounded(self.scores, lambda rows: (residual,))[0, :]
+        return _smoothed_error(cosine_coefficients(residuals), self.width)
 
     def noiseless(self, frequency):
         """Return the sigma at which smECE_sigma = sigma for frequencies (m,) without
@@ -146,10 +154,15 @@ class FixedWidthPower(SmoothPower):
         """The matrix (m, points) that brings values of the m scores onto the points of
         a grid on [0, 1] with 32 grid cells per width, enough for the reported error.
         """
+        return rounding(self.share, self.scores, self._grid)
+
+    @property
+    def _grid(self):
+        """The grid of the reported error."""
         wanted = _CELLS_PER_WIDTH / self.width
         power_of_two = int(2 ** np.ceil(np.log2(wanted)))
         n_cells = int(np.clip(power_of_two, _COARSEST_GRID, _FINEST_GRID))
-        return rounding(self.share, self.scores, ScoreGrid(n_cells, 0, n_cells))
+        return ScoreGrid(n_cells, 0, n_cells)
 
 
 def _smoothed_error(coefficients, width):
@@ -159,10 +172,12 @@ def _smoothed_error(coefficients, width):
     """
     # In a cosine series, smoothing multiplies the k-th coefficient by the Gaussian's
     # characteristic function exp(-(pi k sigma)^2 / 2).
-    wave = np.pi * width * np.arange(coefficients.shape[-1])
-    gaussian = np.exp(-(wave**2) / 2)
-    smoothed = dct(coefficients * gaussian, type=1)  # residuals at the points again
-    return trapezoid(np.abs(smoothed))
+    xp = library_of(coefficients)
+    numbers = placed(xp, np.arange(coefficients.shape[-1]), coefficients)
+    wave = np.pi * width * numbers
+    gaussian = xp.exp(-(wave**2) / 2)
+    smoothed = cosine_transform(coefficients * gaussian)  # residuals at the points
+    return trapezoid(xp.abs(smoothed))
 
 
 def _fixed_point(scores, labels, sample_weight):
@@ -174,7 +189,10 @@ def _fixed_point(scores, labels, sample_weight):
     rises in sigma: there is one solution. It is computed on the coarsest grid of which
     `_CELLS_PER_WIDTH` cells are narrower than the solution.
     """
-    total = total_weight(sample_weight, len(scores))
+    xp = library_of(scores)
+    total = scores.shape[0]
+    if sample_weight is not None:
+        total = float(xp.sum(sample_weight))
 
     def residual(rows):
         """Return the weighted residuals of a slice of rows, divided by the total
@@ -182,14 +200,13 @@ def _fixed_point(scores, labels, sample_weight):
         """
         weight = 1
         if sample_weight is not None:
-            weight = sample_weight[rows]
-        gap = np.subtract(labels[rows], scores[rows], dtype=np.float64)
-        return (weight / total * gap,)
+            weight = in_double(xp, sample_weight[rows])
+        return (weight / total * _gap(labels[rows], scores[rows]),)
 
     # 1. The residuals on the finest grid.
     grid = ScoreGrid(_FINEST_GRID, 0, _FINEST_GRID)
-    (finest,) = grid.rounded(scores, residual)
-    if not finest.any():
+    finest = grid.rounded(scores, residual)[0, :]
+    if not xp.any(finest != 0):
         return 0.0
 
     # 2. The coarsest grid that is fine enough: smECE at the narrowest width that it can
@@ -205,14 +222,14 @@ def _fixed_point(scores, labels, sample_weight):
         if fineness == _FINEST_GRID:
             # The solution is at most the narrowest width of the finest grid. The error
             # at that width, at most the solution, stands in for it.
-            return _smoothed_error(coefficients, narrowest)
+            return float(_smoothed_error(coefficients, narrowest))
         fineness *= 2
 
     def excess(sigma, coefficients=first_quarter):
         """Return smECE_sigma less sigma, which is 0 at the solution; from a quarter of
         the coefficients unless others are given.
         """
-        return _smoothed_error(coefficients, sigma) - sigma
+        return float(_smoothed_error(coefficients, sigma)) - sigma
 
     # 3. The solution with a quarter of the coefficients, and one step of Newton's
     # method with all of them.
@@ -223,16 +240,23 @@ def _fixed_point(scores, labels, sample_weight):
     return min(sigma - excess(sigma, coefficients) / slope, 1.0)
 
 
+def _gap(labels, scores):
+    """Return labels less scores (n,) in double precision."""
+    if isinstance(scores, np.ndarray):
+        return np.subtract(labels, scores, dtype=np.float64)
+    return labels - scores  # of distinct scores on a device, which has it
+
+
 def _coarsened(masses, fineness):
     """Return masses at the points of a coarser grid, (fineness + 1,), for `masses` at
     the points of a grid of [0, 1] whose cells are parts of its `fineness` cells.
     """
-    n_parts = (len(masses) - 1) // fineness
+    xp = library_of(masses)
+    n_parts = (masses.shape[0] - 1) // fineness
     # A point of the finer grid shares its mass between the ends of the coarse cell.
     upper_share = np.linspace(0, 1, n_parts, endpoint=False)
-    by_cell = masses[:-1].reshape(fineness, n_parts)
+    by_cell = xp.reshape(masses[:-1], (fineness, n_parts))
     shares = np.column_stack((1 - upper_share, upper_share))
-    lower_mass, upper_mass = (by_cell @ shares).T
-    coarse = np.append(lower_mass, masses[-1])
-    coarse[1:] += upper_mass
-    return coarse
+    of_ends = by_cell @ placed(xp, shares, masses)
+    lower_mass = xp.concat((of_ends[:, 0], masses[-1:]))
+    return lower_mass + xp.concat((xp.zeros_like(masses[:1]), of_ends[:, 1]))

@@ -4,7 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from skcalib._cells.device_columns import cells_in_place
 from skcalib._errors.error import CalibrationError, ErrorPower
+from skcalib._rows.namespaces import as_double, sums_up_to
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -36,7 +38,7 @@ class TwoBinError(CalibrationError):
         """Return the `TwoBinPower` of a binary problem, from its distinct scores; with
         `most`, from at most that many cells (see `CalibrationError.of_task`).
         """
-        return TwoBinPower(task.cells(most))
+        return TwoBinPower(cells_in_place(task, most))
 
     def from_power(self, power):
         """Return the power itself, a mean of squares: a root would reward a lie."""
@@ -52,8 +54,22 @@ class TwoBinPower(ErrorPower):
         super().__init__(cells)
         # threshold_share[k], k = 0, ..., m, is the share of the thresholds in [0, 1]
         # that have k scores below them: the sums change at the scores only.
-        scores = self.scores.astype(np.float64)
-        self.threshold_share = np.diff(scores, prepend=0.0, append=1.0)
+        xp = self.cells.xp
+        scores = as_double(xp, self.scores)
+        zero = xp.zeros_like(scores[:1])
+        ends = xp.concat((zero, scores, zero + 1))
+        self.threshold_share = ends[1:] - ends[:-1]
+
+    @property
+    def observed(self):
+        """The error of the observed labels."""
+        xp = self.cells.xp
+        if xp is np:
+            return super().observed
+        excess = self.share * (self.scores - self.cells.event_frequency)
+        below = sums_up_to(xp, excess)
+        above = below[-1:] - below
+        return float((below**2 + above**2) @ self.threshold_share)
 
     def power(self, frequency):
         """Return the error (...) for event frequencies (..., m) of the cells."""
