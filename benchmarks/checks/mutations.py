@@ -330,8 +330,8 @@ MUTATIONS = [
     ),
     (
         "_errors/smooth.py",
-        "return _smoothed_error(coefficients, sigma) - sigma",
-        "return _smoothed_error(coefficients, sigma) - 2 * sigma",
+        "return float(_smoothed_error(coefficients, sigma)) - sigma",
+        "return float(_smoothed_error(coefficients, sigma)) - 2 * sigma",
         "smoothing bin_free",
     ),
     (
@@ -348,8 +348,8 @@ MUTATIONS = [
     ),
     (
         "_errors/decision.py",
-        "cost += self.share * np.maximum(self.scores - recalibrated, 0)",
-        "cost += 0 * np.maximum(self.scores - recalibrated, 0)",
+        "cost += self.share * at_least(xp, self.scores - recalibrated, 0)",
+        "cost += 0 * at_least(xp, self.scores - recalibrated, 0)",
         "decision_error",
     ),
     (
