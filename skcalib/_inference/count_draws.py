@@ -16,7 +16,7 @@ from skcalib._inference.uniform_blocks import (
     MOST_LISTED,
     MOST_STORED,
     JoinedBlock,
-    ListedBlock,
+    ListedNumbers,
     UniformBlock,
     block_sizes,
     uniform_numbers,
@@ -69,7 +69,7 @@ class CountDraws:
         self.is_independent = uniforms is None
         self._uniforms = uniforms
         self._rng = rng
-        # The `ListedBlock` of each block, once they are made, and their floors (m,).
+        # The `ListedNumbers`, once they are made, and their floors (m,).
         # Cells with an observed event may have many under a hypothesis.
         self._listed = None
         self._floor = np.where(cells.weighted_label > 0, 0.0, 1.0)
@@ -191,7 +191,6 @@ class CountDraws:
         # Each law (distribution), of some of the cells, turns random numbers into
         # numbers of events.
         laws = self._laws(frequency, np.minimum(c, 1.0), lists_events=True)
-        blocks = self._blocks()
         # 1. Cells that hardly ever have an event, whose law is the last one. Each
         # function is tabulated for 0, 1, ... events in each of these cells. Its sum is
         # that of no event in any of them, the same for all draws, plus the differences
@@ -210,10 +209,12 @@ class CountDraws:
             # A cell has an event if its uniform random number is above the threshold.
             threshold = quiet.no_event(len(self.trials))
             if not laws:  # no other cells need the numbers below the thresholds
-                blocks = self._blocks_above(threshold)
+                listed = self._listed_above(threshold)
+                if listed is not None:
+                    return sum_without_events + quiet.listed_sums(listed, differences)
         # 2. The sums of each block of draws, with those of the other cells.
         sums = []
-        for block in blocks:
+        for block in self._blocks():
             sums_of_block = sum_without_events + np.zeros(block.n_draws)
             if quiet is not None:
                 sums_of_block += quiet.sums(block, differences, threshold)
@@ -260,22 +261,22 @@ class CountDraws:
             )
         return laws
 
-    def _blocks_above(self, threshold):
-        """Return blocks of draws that hold the random numbers above the threshold (m,)
-        of their cell. If these are few, and the blocks of all numbers are not stored,
-        they are lists of such numbers, which serve later calls as well.
+    def _listed_above(self, threshold):
+        """Return the `ListedNumbers` above a floor that is at most the threshold (m,)
+        of their cell, which serve later calls as well; None if they are many or all
+        numbers are stored.
         """
         if self._are_stored:
-            return self._stored_blocks
+            return None
         if self._listed is None or np.any(threshold < self._floor):
-            # The lists go down to a floor below the threshold, for hypotheses with more
-            # events: P(no event) is about exp(-expected events), so that its square is
-            # that of twice as many.
+            # The list goes down to a floor below the threshold, for hypotheses with
+            # more events: P(no event) is about exp(-expected events), so that its
+            # square is that of twice as many.
             floor = np.minimum(self._floor, threshold**_MARGIN)
             if (1 - floor).sum() * self.n_draws > MOST_LISTED:
-                return self._blocks()
+                return None
             self._floor = floor
-            self._listed = [ListedBlock(block, floor) for block in self._blocks()]
+            self._listed = ListedNumbers(self._blocks(), floor, self.n_draws)
         return self._listed
 
     def _blocks(self):

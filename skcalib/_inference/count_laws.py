@@ -129,13 +129,19 @@ class QuietCounts(RareCounts):
             threshold[self.cells] = self._cumulative[0]
         return threshold
 
+    def listed_sums(self, listed, differences):
+        """Return `sums` from the `ListedNumbers` of all cells, if these have this
+        law.
+        """
+        return listed.sums(self._cumulative, differences)
+
     def sums(self, block, differences, threshold):
         """Return the sums over the cells of functions of their numbers of events, less
         those of cells without events, a list of arrays (draws,).
 
         Parameters
         ----------
-        block : UniformBlock or ListedBlock
+        block : UniformBlock
             The random numbers, of these and of all other cells.
         differences : list of ndarray of shape (most + 1, m)
             The values of each function for 0, 1, ... events in each cell, less its

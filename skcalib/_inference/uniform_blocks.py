@@ -129,33 +129,90 @@ class UniformBlock:
         return counts.T
 
 
-class ListedBlock:
-    """The numbers of a `UniformBlock` that are above a floor (m,), which serve all
-    thresholds that are not below it.
+class ListedNumbers:
+    """The numbers of all blocks that are above a floor (m,), those of each cell in
+    falling order. They serve all distribution functions of which no value is below it.
+
+    Parameters
+    ----------
+    blocks : iterable of UniformBlock
+        The numbers of some draws each.
+    floor : ndarray of shape (m,)
+        Numbers up to that of their cell are left out.
+    n_draws : int
+        Number of draws of all blocks.
     """
 
-    def __init__(self, block, floor):
-        self.n_draws = block.n_draws
-        # Lists, in the order of the cells, of the uniform numbers above the floor, with
-        # the draw and the cell of each.
-        columns = np.ascontiguousarray(block.uniform.T)
-        is_above = columns > floor[:, None]
-        place = np.flatnonzero(is_above)
-        cell, draw = np.divmod(place, block.n_draws)
-        self._draw = draw.astype(np.int32)
-        self._cell = cell.astype(np.int32)
-        self._uniform = np.take(columns, place)
-        self._n_of_cell = np.count_nonzero(is_above, axis=1)
+    def __init__(self, blocks, floor, n_draws):
+        self.n_draws = n_draws
+        # The digits of integers hold cell, distance from 1, and draw. These are sorted
+        # in a third of the time of three arrays. The distance has 30 to 45 digits.
+        draw_digits = n_draws.bit_length()
+        number_digits = 63 - draw_digits - len(floor).bit_length()
+        keys = []
+        first_draw = 0
+        for block in blocks:
+            draw, cell, uniform = block.above(floor)
+            distance = ((1 - uniform) * 2.0**number_digits).astype(np.int64)
+            key = ((cell << number_digits) + distance) << draw_digits
+            keys.append(key + (first_draw + draw))
+            first_draw += block.n_draws
+        keys = np.concatenate(keys)
+        keys.sort()
+        # Where the numbers of each cell begin and end, (m,).
+        cell_limits = np.arange(len(floor) + 1) << (number_digits + draw_digits)
+        limits = keys.searchsorted(cell_limits)
+        self._start, self._end = limits[:-1], limits[1:]
+        # the draw of each number, and the numbers
+        self._draw = keys & ((1 << draw_digits) - 1)
+        keys >>= draw_digits
+        keys &= (1 << number_digits) - 1
+        self._numbers = 1 - keys * 2.0**-number_digits
+        # The largest number of each cell, 0 where there is none.
+        self._largest = np.zeros(len(floor))
+        has_numbers = self._start < self._end
+        self._largest[has_numbers] = self._numbers[self._start[has_numbers]]
 
-    def above(self, threshold):
-        """Return what ``UniformBlock.above`` does, in the order of the cells."""
-        is_above = self._uniform > np.repeat(threshold, self._n_of_cell)
-        place = np.flatnonzero(is_above)
-        return (
-            np.take(self._draw, place),
-            np.take(self._cell, place),
-            np.take(self._uniform, place),
-        )
+    def sums(self, cumulative, tables):
+        """Return the sums over the cells of functions of their numbers of events, a
+        list of arrays (n_draws,).
+
+        Parameters
+        ----------
+        cumulative : ndarray of shape (k, m)
+            P(count <= 0), P(count <= 1), ... of each cell.
+        tables : list of ndarray of shape (k + 1, m)
+            The values of each function for 0, 1, ... events in each cell: 0 for none.
+        """
+        # A number above j values of the distribution function means j events. In each
+        # cell the numbers that mean k events come first, and those that mean none last:
+        # all are above -1.
+        values = np.vstack([np.full(cumulative.shape[1], -1.0), cumulative])
+        values = values[::-1].T
+        place = np.flatnonzero(values < self._largest[:, None])
+        end = self._end_above(place // values.shape[1], values.ravel().take(place))
+        n_numbers = np.diff(end, prepend=0)
+        sums = []
+        for table in tables:
+            value = table[::-1].T.ravel().take(place)
+            value_of_numbers = np.repeat(value, n_numbers)
+            sums.append(np.bincount(self._draw, value_of_numbers, self.n_draws))
+        return sums
+
+    def _end_above(self, cell, values):
+        """Return where the numbers of a cell that are above a value end, for many cells
+        and values (n,): by bisection of all at once.
+        """
+        end = self._start.take(cell)
+        last = self._end.take(cell)
+        step = 1 << int(np.max(self._end - self._start, initial=0)).bit_length()
+        while step > 1:
+            step //= 2
+            further = end + step
+            is_above = self._numbers.take(further - 1, mode="clip") > values
+            is_above &= further <= last
+            end += is_above * step
+        return end
 
 
 class JoinedBlock(UniformBlock):
