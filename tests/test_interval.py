@@ -20,6 +20,7 @@ from skcalib._inference import count_draws
 from skcalib._inference.count_draws import CountDraws
 from skcalib._inference.count_laws import count_masses
 from skcalib._inference.results import IntervalEstimate
+from skcalib._inference.uniform_blocks import ListedNumbers, UniformBlock
 from skcalib._intervals import binomial_interval
 from skcalib.binning import EqualMass, EqualWidth, FixedEdges, UniqueScores
 from skcalib.metrics import (
@@ -555,6 +556,32 @@ def test_sums_of_listed_events_are_those_of_the_draws(
             atol=1e-12,
         )
     assert (draws._listed is not None) == (is_rare and most_stored == 0)
+
+
+@pytest.mark.parametrize("most_events", [0, 1, 6])
+def test_listed_numbers_of_several_blocks_are_compared_with_each_value(most_events):
+    rng = np.random.default_rng(most_events)
+    blocks = [UniformBlock(rng.random((size, 40))) for size in (64, 64, 5)]
+    floor = np.append(rng.random(38), [0, 1])  # all numbers of a cell, and none
+    listed = ListedNumbers(iter(blocks), floor, 133)
+    tables = rng.normal(size=(2, most_events + 1, 40))
+    tables[:, 0] = 0
+    cells = np.arange(40)
+    for _ in range(3):
+        cumulative = floor + (1 - floor) * rng.random((most_events, 40))
+        cumulative.sort(axis=0)
+        uniform = np.concatenate([block.uniform for block in blocks])
+        counts = sum((uniform > values).astype(int) for values in cumulative)
+        expected = [table[counts, cells] * np.ones((133, 40)) for table in tables]
+        np.testing.assert_allclose(
+            listed.sums(cumulative, list(tables)), np.sum(expected, axis=2), atol=1e-12
+        )
+
+
+def test_no_number_is_listed_above_a_floor_of_one():
+    listed = ListedNumbers([UniformBlock(np.full((7, 3), 0.5))], np.ones(3), 7)
+    (sums,) = listed.sums(np.ones((2, 3)), [np.ones((3, 3))])
+    np.testing.assert_array_equal(sums, np.zeros(7))
 
 
 def two_modes(seed, n=500):

@@ -172,8 +172,8 @@ class CountDraws:
         """Return the sums over the cells of functions of their drawn event frequencies,
         an array (n_functions, n_draws).
 
-        The draws are those that a call yields. Where most cells have no event, this is
-        many times faster.
+        The draws are those that a call yields, but for rounding of the random numbers.
+        Where most cells have no event, this is many times faster.
 
         Parameters
         ----------

@@ -5,6 +5,7 @@ every hypothesis.
 from functools import cached_property
 
 import numpy as np
+from scipy.sparse import csc_array
 from scipy.special import ndtri
 
 BLOCK = 1 << 17  # counts drawn at a time: the temporaries stay in the cache
@@ -145,8 +146,9 @@ class ListedNumbers:
 
     def __init__(self, blocks, floor, n_draws):
         self.n_draws = n_draws
-        # The digits of integers hold cell, distance from 1, and draw. These are sorted
-        # in a third of the time of three arrays. The distance has 30 to 45 digits.
+        # The binary digits of an integer hold cell, distance from 1, and draw: sorting
+        # takes a third of the time of three arrays. The distance has 39 digits for
+        # 1,000 draws of 15,000 cells; the others are cut off.
         draw_digits = n_draws.bit_length()
         number_digits = 63 - draw_digits - len(floor).bit_length()
         keys = []
@@ -160,14 +162,15 @@ class ListedNumbers:
         keys = np.concatenate(keys)
         keys.sort()
         # Where the numbers of each cell begin and end, (m,).
-        cell_limits = np.arange(len(floor) + 1) << (number_digits + draw_digits)
-        limits = keys.searchsorted(cell_limits)
+        cells = np.arange(len(floor) + 1, dtype=np.int64)
+        limits = keys.searchsorted(cells << (number_digits + draw_digits))
         self._start, self._end = limits[:-1], limits[1:]
-        # the draw of each number, and the numbers
-        self._draw = keys & ((1 << draw_digits) - 1)
+        # the draw of each number, factors of 1 for `csc_array`, and the numbers
+        self._draw = (keys & ((1 << draw_digits) - 1)).astype(np.int32)
+        self._ones = np.ones(len(keys))
         keys >>= draw_digits
         keys &= (1 << number_digits) - 1
-        self._numbers = 1 - keys * 2.0**-number_digits
+        self._numbers = 1 - (keys + 0.5) * 2.0**-number_digits
         # The largest number of each cell, 0 where there is none.
         self._largest = np.zeros(len(floor))
         has_numbers = self._start < self._end
@@ -185,19 +188,18 @@ class ListedNumbers:
             The values of each function for 0, 1, ... events in each cell: 0 for none.
         """
         # A number above j values of the distribution function means j events. In each
-        # cell the numbers that mean k events come first, and those that mean none last:
-        # all are above -1.
+        # cell numbers of k events come first and those of none last: all are above -1.
         values = np.vstack([np.full(cumulative.shape[1], -1.0), cumulative])
         values = values[::-1].T
         place = np.flatnonzero(values < self._largest[:, None])
         end = self._end_above(place // values.shape[1], values.ravel().take(place))
-        n_numbers = np.diff(end, prepend=0)
-        sums = []
-        for table in tables:
-            value = table[::-1].T.ravel().take(place)
-            value_of_numbers = np.repeat(value, n_numbers)
-            sums.append(np.bincount(self._draw, value_of_numbers, self.n_draws))
-        return sums
+        # A matrix with a column for each number of events in a cell, which counts the
+        # draws that have it.
+        limits = np.append(0, end).astype(np.int32)
+        n_of_draws = csc_array(
+            (self._ones, self._draw, limits), shape=(self.n_draws, len(end))
+        )
+        return [n_of_draws @ table[::-1].T.ravel().take(place) for table in tables]
 
     def _end_above(self, cell, values):
         """Return where the numbers of a cell that are above a value end, for many cells
