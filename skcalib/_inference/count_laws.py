@@ -215,13 +215,18 @@ def _rare_distribution(n, rare, missing):
         if not goes_on.any():
             break
         cells = cells[goes_on]
-        factors = np.maximum(trials[cells] - k + 1, 0) / k * odds[cells]
-        probabilities = last_probability[goes_on] * np.cumprod(factors, axis=0)
-        cumulative = last_cumulative[goes_on] + np.cumsum(probabilities, axis=0)
-        last_probability = probabilities[-1]
-        last_cumulative = cumulative[-1]
+        trials_of_cells = trials[cells]
+        values = np.maximum(trials_of_cells - k + 1, 0)
+        values /= k
+        values *= odds[cells]
+        accumulate_lines(np.multiply, values, out=values)
+        values *= last_probability[goes_on]
+        last_probability = values[-1].copy()
+        accumulate_lines(np.add, values, out=values)
+        values += last_cumulative[goes_on]
+        last_cumulative = values[-1]
         block = np.ones((len(k), len(trials)))
-        block[:, cells] = np.where(trials[cells] > k, cumulative, 1)
+        block[:, cells] = np.where(trials_of_cells > k, values, 1)
         blocks.append(block)
         k = k[-1] + np.arange(1, 2 * len(k) + 1)[:, None]
     cumulative = np.concatenate(blocks)
