@@ -558,24 +558,29 @@ def test_sums_of_listed_events_are_those_of_the_draws(
     assert (draws._listed is not None) == (is_rare and most_stored == 0)
 
 
+@pytest.mark.parametrize("n_cells", [1, 3, 40])
 @pytest.mark.parametrize("most_events", [0, 1, 6])
-def test_listed_numbers_of_several_blocks_are_compared_with_each_value(most_events):
+def test_listed_numbers_of_several_blocks_are_compared_with_each_value(
+    most_events, n_cells
+):
     rng = np.random.default_rng(most_events)
-    blocks = [UniformBlock(rng.random((size, 40))) for size in (64, 64, 5)]
-    floor = np.append(rng.random(38), [0, 1])  # all numbers of a cell, and none
+    blocks = [UniformBlock(rng.random((size, n_cells))) for size in (64, 64, 5)]
+    uniform = np.concatenate([block.uniform for block in blocks])
+    floor = rng.random(n_cells)
+    floor[-1] = 0  # all numbers of this cell
+    floor[1:2] = 1  # none
     listed = ListedNumbers(iter(blocks), floor, 133)
-    tables = rng.normal(size=(2, most_events + 1, 40))
+    tables = rng.normal(size=(2, most_events + 1, n_cells))
     tables[:, 0] = 0
-    cells = np.arange(40)
     for _ in range(3):
-        cumulative = floor + (1 - floor) * rng.random((most_events, 40))
+        cumulative = floor + (1 - floor) * rng.random((most_events, n_cells))
         cumulative.sort(axis=0)
-        uniform = np.concatenate([block.uniform for block in blocks])
-        counts = sum((uniform > values).astype(int) for values in cumulative)
-        expected = [table[counts, cells] * np.ones((133, 40)) for table in tables]
-        np.testing.assert_allclose(
-            listed.sums(cumulative, list(tables)), np.sum(expected, axis=2), atol=1e-12
-        )
+        counts = np.zeros(uniform.shape, dtype=int)
+        for values in cumulative:
+            counts += uniform > values
+        expected = [table[counts, np.arange(n_cells)].sum(axis=1) for table in tables]
+        found = listed.sums(cumulative, list(tables))
+        np.testing.assert_allclose(found, expected, atol=1e-12)
 
 
 def test_no_number_is_listed_above_a_floor_of_one():

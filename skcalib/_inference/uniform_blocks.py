@@ -149,32 +149,35 @@ class ListedNumbers:
         # The binary digits of an integer hold cell, distance from 1, and draw: sorting
         # takes a third of the time of three arrays. The distance has 39 digits for
         # 1,000 draws of 15,000 cells; the others are cut off.
-        draw_digits = n_draws.bit_length()
-        number_digits = 63 - draw_digits - len(floor).bit_length()
+        self._draw_digits = n_draws.bit_length()
+        self._number_digits = 63 - self._draw_digits - len(floor).bit_length()
         keys = []
         first_draw = 0
         for block in blocks:
             draw, cell, uniform = block.above(floor)
-            distance = ((1 - uniform) * 2.0**number_digits).astype(np.int64)
-            key = ((cell << number_digits) + distance) << draw_digits
-            keys.append(key + (first_draw + draw))
+            keys.append(self._least_key(cell, uniform) + (first_draw + draw))
             first_draw += block.n_draws
-        keys = np.concatenate(keys)
-        keys.sort()
+        self._keys = np.concatenate(keys)
+        self._keys.sort()
+        # the draw of each number, and factors of 1 for `csc_array`
+        self._draw = (self._keys & ((1 << self._draw_digits) - 1)).astype(np.int32)
+        self._ones = np.ones(len(self._keys))
         # Where the numbers of each cell begin and end, (m,).
         cells = np.arange(len(floor) + 1, dtype=np.int64)
-        limits = keys.searchsorted(cells << (number_digits + draw_digits))
+        limits = self._keys.searchsorted(self._least_key(cells, 1))
         self._start, self._end = limits[:-1], limits[1:]
-        # the draw of each number, factors of 1 for `csc_array`, and the numbers
-        self._draw = (keys & ((1 << draw_digits) - 1)).astype(np.int32)
-        self._ones = np.ones(len(keys))
-        keys >>= draw_digits
-        keys &= (1 << number_digits) - 1
-        self._numbers = 1 - (keys + 0.5) * 2.0**-number_digits
         # The largest number of each cell, 0 where there is none.
-        self._largest = np.zeros(len(floor))
         has_numbers = self._start < self._end
-        self._largest[has_numbers] = self._numbers[self._start[has_numbers]]
+        first_key = self._keys[self._start[has_numbers]]
+        distance = first_key - self._least_key(cells[:-1][has_numbers], 1)
+        digits = self._number_digits + self._draw_digits
+        self._largest = np.zeros(len(floor))
+        self._largest[has_numbers] = 1 - distance * 2.0**-digits
+
+    def _least_key(self, cell, number):
+        """Return the integers for numbers of cells and draw 0."""
+        distance = np.int64((1 - number) * 2.0**self._number_digits)
+        return ((cell << self._number_digits) + distance) << self._draw_digits
 
     def sums(self, cumulative, tables):
         """Return the sums over the cells of functions of their numbers of events, a
@@ -188,8 +191,8 @@ class ListedNumbers:
             The values of each function for 0, 1, ... events in each cell: 0 for none.
         """
         # A number above j values of the distribution function means j events. In each
-        # cell numbers of k events come first and those of none last: all are above -1.
-        values = np.vstack([np.full(cumulative.shape[1], -1.0), cumulative])
+        # cell numbers of k events come first and those of none last: all are above 0.
+        values = np.vstack([np.zeros(cumulative.shape[1]), cumulative])
         values = values[::-1].T
         place = np.flatnonzero(values < self._largest[:, None])
         end = self._end_above(place // values.shape[1], values.ravel().take(place))
@@ -207,11 +210,12 @@ class ListedNumbers:
         """
         end = self._start.take(cell)
         last = self._end.take(cell)
+        key = self._least_key(cell, values)
         step = 1 << int(np.max(self._end - self._start, initial=0)).bit_length()
         while step > 1:
             step //= 2
             further = end + step
-            is_above = self._numbers.take(further - 1, mode="clip") > values
+            is_above = self._keys.take(further - 1, mode="clip") < key
             is_above &= further <= last
             end += is_above * step
         return end
