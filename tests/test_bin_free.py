@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 from _catalog import refused
+from _counting_namespace import on_device
 
 from skcalib.metrics import (
     kolmogorov_smirnov_calibration_error,
@@ -63,6 +64,7 @@ def test_kolmogorov_smirnov_equals_the_loop(ties):
         ) == pytest.approx(twin, abs=1e-12)
 
 
+@pytest.mark.filterwarnings("ignore:y_true has shape")  # of one sample
 @pytest.mark.parametrize("norm", [1, 2])
 @pytest.mark.parametrize("ties", [False, True])
 def test_neighborhood_equals_the_loop(ties, norm):
@@ -73,6 +75,14 @@ def test_neighborhood_equals_the_loop(ties, norm):
         twin = neighborhood_twin(scores.tolist(), labels.tolist(), k, norm)
         error = neighborhood_calibration_error(labels, scores, n_neighbors=k, norm=norm)
         assert error == pytest.approx(twin, abs=1e-12)
+        # and where the scores are, of two labels that are the same
+        of_two = neighborhood_calibration_error(
+            on_device(np.column_stack((labels, labels))),
+            on_device(np.column_stack((scores, scores))),
+            n_neighbors=k,
+            norm=norm,
+        )
+        assert of_two == pytest.approx(twin, abs=1e-12)
 
 
 def test_golden_cases():

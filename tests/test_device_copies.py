@@ -83,6 +83,7 @@ ERRORS = [
     metrics.kolmogorov_smirnov_calibration_error,
     metrics.kuiper_calibration_error,
     metrics.maximum_calibration_error,
+    metrics.neighborhood_calibration_error,
     metrics.smooth_calibration_error,
     metrics.sweep_calibration_error,
     metrics.two_bin_calibration_error,
@@ -209,7 +210,6 @@ JOBS |= {
 # Functions that copy more, and why.
 EXEMPT = {
     "kernel_calibration_error": "a copy of 512 rows: see test_devices",
-    "neighborhood_calibration_error": "neighbours are sought by NumPy, in blocks",
     "ranked_probability_score": "cumulates all classes",
     "ranked_probability_decomposition": "cumulates all classes",
     "advise": "fits recalibrators",

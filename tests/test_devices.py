@@ -40,6 +40,7 @@ from skcalib.metrics import (
     kernel_calibration_error,
     kolmogorov_smirnov_calibration_error,
     kuiper_calibration_error,
+    neighborhood_calibration_error,
     reliability_curve,
     smooth_calibration_error,
     sweep_calibration_error,
@@ -110,6 +111,9 @@ MEASURES = {
     "kernel": lambda y, p: kernel_calibration_error(y[:200], p[:200, :]),
     "kernel, weights": lambda y, p: kernel_calibration_error(
         y[:200], p[:200, :], bandwidth=0.2, sample_weight=np.arange(200) % 3 / 2
+    ),
+    "neighbors of classes": partial(
+        neighborhood_calibration_error, multiclass="marginal"
     ),
     "decomposition": lambda y, p: brier_decomposition(y, p).score,
     "monitor": _monitored,
@@ -184,6 +188,11 @@ OF_CLASSES = {
     ),
     "kuiper": kuiper_calibration_error,
     "kolmogorov_smirnov": kolmogorov_smirnov_calibration_error,
+    "neighborhood": neighborhood_calibration_error,
+    "two neighbors": partial(
+        neighborhood_calibration_error, n_neighbors=2, norm=np.inf
+    ),
+    "all neighbors": partial(neighborhood_calibration_error, n_neighbors=900, norm=2),
 }
 
 
@@ -556,13 +565,23 @@ def test_what_a_namespace_lacks_is_named_with_the_cure(monkeypatch):
         calibration_error(y, on_device(proba))
 
 
+LIBRARY_MEASURES = [
+    "top label",
+    "classes",
+    "equal width",
+    "weights",
+    "neighbors of classes",
+    "monitor",
+]
+
+
 @pytest.mark.parametrize("library", ["torch", "jax.numpy"])
 def test_other_libraries(library, monkeypatch):
     """As if their arrays were on another device than the processor."""
     xp = pytest.importorskip(library)
     monkeypatch.setattr(tensors, "_PROCESSOR", None)
     y, proba, logits = _data(dtype="float32")
-    for name in ("top label", "classes", "equal width", "weights", "monitor"):
+    for name in LIBRARY_MEASURES:
         found = MEASURES[name](xp.asarray(y), xp.asarray(proba))
         assert found == pytest.approx(MEASURES[name](y, proba), rel=1e-6)
     half = xp.asarray(proba, dtype=xp.float16)

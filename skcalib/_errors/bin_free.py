@@ -12,7 +12,14 @@ from skcalib._errors.error import CalibrationError, ErrorPower
 from skcalib._input.scalars import check_int
 from skcalib._input.tensors import library_of
 from skcalib._rows.blocks import row_blocks
-from skcalib._rows.namespaces import in_double
+from skcalib._rows.namespaces import (
+    as_double,
+    at_least,
+    at_most,
+    chosen_entries,
+    in_double,
+    sums_up_to,
+)
 from skcalib.binning._base import WEIGHT_TOLERANCE
 
 
@@ -54,9 +61,9 @@ class NeighborhoodError(CalibrationError):
         """
         n_neighbors = _resolved_n_neighbors(self.n_neighbors, task.n_rows)
         return NeighborhoodPower(
-            task.cells(most),
+            cells_in_place(task, most),
             norm=self.norm,
-            neighbor_share=n_neighbors / task.n_rows,
+            neighbor_share=float(n_neighbors / task.n_rows),
         )
 
 
@@ -140,17 +147,36 @@ class NeighborhoodPower(ErrorPower):
 
     def __init__(self, cells, *, norm=1, neighbor_share):
         super().__init__(cells, norm=norm)
-        self.scores = self.scores.astype(np.float64)
+        xp = self.cells.xp
+        self.scores = as_double(xp, self.scores)
         # `cumulative[k]` is the weight of the first k scores, k = 0, ..., m. The
         # neighbours of a row hold at least the weight `needed`: a little less than
         # their share, since weights that are no integers add up only to within
         # rounding.
-        cumulative = np.append(0, np.cumsum(self.weight))
-        needed = (neighbor_share - WEIGHT_TOLERANCE) * cumulative[-1]
+        cumulative = in_double(xp, sums_up_to(xp, self.weight))
+        needed = (neighbor_share - WEIGHT_TOLERANCE) * float(cumulative[-1])
         # The neighbours of score k are the scores left[k], ..., right[k] - 1, and
         # neighbor_weight[k] is their weight.
         self.left, self.right = _nearest(self.scores, cumulative, needed)
-        self.neighbor_weight = cumulative[self.right] - cumulative[self.left]
+        self.neighbor_weight = self._among_neighbors(cumulative)
+
+    def _among_neighbors(self, up_to):
+        """Return the sum (m,) over the neighbours of each score, for sums over the
+        first 0, ..., m scores.
+        """
+        xp = self.cells.xp
+        sums = chosen_entries(xp, up_to, self.right)
+        return sums - chosen_entries(xp, up_to, self.left)
+
+    @property
+    def observed(self):
+        """The p-th power of the error of the observed labels."""
+        xp = self.cells.xp
+        if xp is np:
+            return super().observed
+        events = self._among_neighbors(sums_up_to(xp, self.cells.weighted_label))
+        gap = in_double(xp, events) / self.neighbor_weight - self.scores
+        return float(self.norm_of(xp.abs(gap)))
 
     def power(self, frequency):
         """Return the p-th power (...) of the error for event frequencies (..., m) of
@@ -184,15 +210,17 @@ def _nearest(scores, cumulative, needed):
     increasing order: all within the least distance that holds the weight `needed`.
     `cumulative` (m + 1,) is the weight of the first k scores.
     """
-    n_scores = len(scores)
-    # The narrowest window that begins at score i and holds the weight ends at
-    # last_score[i], infinity where there is none.
-    last_score = np.full(n_scores, np.inf)
+    xp = library_of(scores)
+    n_scores = scores.shape[0]
+    if xp is not np:  # all at once
+        index = xp.arange(n_scores, device=scores.device)
+        last_score = _ends_of_windows(scores, cumulative, cumulative[:-1] + needed)
+        near_first = xp.searchsorted(last_score + scores, 2 * scores)
+        return _window(scores, last_score, index, near_first)
+    last_score = np.empty(n_scores)
     for block in row_blocks(n_scores):
         enough = cumulative[:-1][block] + needed
-        last = np.searchsorted(cumulative, enough, side="left") - 1
-        exists = last < n_scores
-        last_score[block][exists] = scores[last[exists]]
+        last_score[block] = _ends_of_windows(scores, cumulative, enough)
     # last_score[i] + scores[i] reaches 2 s at the window that decides the radius of s,
     # but for rounding.
     ends = last_score + scores
@@ -206,12 +234,33 @@ def _nearest(scores, cumulative, needed):
     return left, right
 
 
+def _ends_of_windows(scores, cumulative, enough):
+    """Return the first score (k,) up to which the cumulative weight is `enough` (k,),
+    infinity where there is none.
+    """
+    xp = library_of(scores)
+    n_scores = scores.shape[0]
+    last = xp.searchsorted(cumulative, enough) - 1
+    found = chosen_entries(xp, scores, at_most(xp, last, n_scores - 1))
+    return xp.where(last < n_scores, found, xp.full_like(found, np.inf))
+
+
 def _window(all_scores, last_score, index, near_first):
     """Return the neighbours [left, right) of the scores at some positions `index`; see
     `_nearest`, which also knows about where the windows begin that decide their radius.
     """
-    n_scores = len(all_scores)
-    scores = all_scores[index]
+    xp = library_of(all_scores)
+    n_scores = all_scores.shape[0]
+
+    def score_at(positions):
+        """Return the scores at some positions."""
+        return chosen_entries(xp, all_scores, positions)
+
+    def end_at(first):
+        """Return the ends of the windows that begin at the positions `first`."""
+        return chosen_entries(xp, last_score, first)
+
+    scores = score_at(index)
 
     # The radius of a score s is the least distance within which a window fits: the
     # larger of s - scores[i], which falls with i, and last_score[i] - s, which rises.
@@ -221,25 +270,27 @@ def _window(all_scores, last_score, index, near_first):
         """Return whether a window ends at least as far above each score as it begins
         below it; `first` are the positions of the windows' first scores.
         """
-        return last_score[first] - scores >= scores - all_scores[first]
+        return end_at(first) - scores >= scores - score_at(first)
 
     first = _first_true(index, reaches_right, near_first)
-    radius_before = np.where(first > 0, scores - all_scores[first - 1], np.inf)
-    radius = np.minimum(last_score[first] - scores, radius_before)
+    radius_before = scores - score_at(at_least(xp, first - 1, 0))
+    no_radius = xp.full_like(radius_before, np.inf)
+    radius_before = xp.where(first > 0, radius_before, no_radius)
+    radius = xp.minimum(end_at(first) - scores, radius_before)
 
     # The neighbours are all scores within the radius: the first one is sought from the
     # left, the last one by its distance from the end.
     def is_within_left(candidate):
         """Return whether the score at position `candidate` is within the radius."""
-        return scores - all_scores[candidate] <= radius
+        return scores - score_at(candidate) <= radius
 
     def is_within_right(n_from_end):
         """Return the same for positions that are counted from the last score."""
-        return all_scores[n_scores - 1 - n_from_end] - scores <= radius
+        return score_at(n_scores - 1 - n_from_end) - scores <= radius
 
-    near_left = np.searchsorted(all_scores, scores - radius)
+    near_left = xp.searchsorted(all_scores, scores - radius)
     left = _first_true(index, is_within_left, near_left)
-    near_right = np.searchsorted(all_scores, scores + radius, side="right")
+    near_right = xp.searchsorted(all_scores, scores + radius, side="right")
     from_end = n_scores - 1 - index
     n_beyond = _first_true(from_end, is_within_right, n_scores - near_right)
     return left, n_scores - n_beyond
@@ -255,16 +306,17 @@ def _first_true(highest, holds, guess):
     # `low` is an index at which it does not hold, and `high` one at which it does. They
     # are next to the guess or, where the guess is wrong, at the ends: -1 is before the
     # first index.
-    low = np.clip(guess - 1, 0, highest)
-    low[holds(low)] = -1
-    high = np.clip(guess + 1, 0, highest)
-    high = np.where(holds(high), high, highest)
-    while np.any(high - low > 1):
+    xp = library_of(guess)
+    low = xp.minimum(at_least(xp, guess - 1, 0), highest)
+    low = xp.where(holds(low), xp.full_like(low, -1), low)
+    high = xp.minimum(at_least(xp, guess + 1, 0), highest)
+    high = xp.where(holds(high), high, highest)
+    while xp.any(high - low > 1):
         # -1 where a search has ended between -1 and 0: `holds` is asked about 0 instead
-        middle = np.maximum((low + high) // 2, 0)
+        middle = at_least(xp, (low + high) // 2, 0)
         is_true = holds(middle)
-        low = np.where(is_true, low, middle)
-        high = np.where(is_true, middle, high)
+        low = xp.where(is_true, low, middle)
+        high = xp.where(is_true, middle, high)
     return high
 
 

@@ -159,7 +159,7 @@ class ErrorPower:
             The means; the largest gap for an infinite norm.
         """
         if self.norm == np.inf:
-            return gaps.max(axis=-1)
+            return library_of(gaps).max(gaps, axis=-1)
         return gaps**self.norm @ self.share
 
 
