@@ -130,8 +130,8 @@ JOBS |= {
         )
         for kind in ("auto", "marginal", "pooled")
     },
-    "brier_decomposition": _one(metrics.brier_decomposition),
-    "log_loss_decomposition": _one(metrics.log_loss_decomposition),
+    "brier_decomposition": _of_each(metrics.brier_decomposition),
+    "log_loss_decomposition": _of_each(metrics.log_loss_decomposition),
     "calibration_slope_intercept": _one(metrics.calibration_slope_intercept),
     "validity_curve": _one(metrics.validity_curve),
     "calibration_by_group": _one(metrics.calibration_by_group, groups=GROUPS, **DRAWS),

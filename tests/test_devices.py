@@ -24,6 +24,7 @@ from skcalib._rows.sorting import DistinctScores
 from skcalib.binning import (
     EqualMass,
     EqualWidth,
+    MinimumMass,
     MonotonicSweep,
     PoolAdjacentViolators,
 )
@@ -40,6 +41,7 @@ from skcalib.metrics import (
     kernel_calibration_error,
     kolmogorov_smirnov_calibration_error,
     kuiper_calibration_error,
+    log_loss_decomposition,
     neighborhood_calibration_error,
     reliability_curve,
     smooth_calibration_error,
@@ -116,6 +118,9 @@ MEASURES = {
         neighborhood_calibration_error, multiclass="marginal"
     ),
     "decomposition": lambda y, p: brier_decomposition(y, p).score,
+    "decomposition of classes": lambda y, p: tuple(
+        log_loss_decomposition(y, p, multiclass="marginal")
+    ),
     "monitor": _monitored,
     "change": _changed,
 }
@@ -244,13 +249,20 @@ def test_labels_of_the_kernel_test_are_drawn_on_the_device(device, dtype, monkey
     copies.refuse_more_than(len(y), free=8 * 512)  # a column of the landmarks
 
 
-@pytest.mark.parametrize("base", [EqualMass(), EqualWidth()])
+@pytest.mark.parametrize(
+    "strategy",
+    [
+        MonotonicSweep(EqualMass()),
+        MonotonicSweep(EqualWidth()),
+        PoolAdjacentViolators(),
+    ],
+)
 @pytest.mark.parametrize("is_weighted", [False, True])
-def test_a_sweep_on_a_device_has_the_edges_of_numpy(base, is_weighted):
+def test_edges_of_labels_on_a_device_are_those_of_numpy(strategy, is_weighted):
     """To the last bit, for the bins of few samples, ties and separable labels."""
     xp = pytest.importorskip("array_api_strict")
     rng = np.random.default_rng(0)
-    for n in (1, 2, 5, 40, 400):
+    for n in (1, 2, 5, 40, 400, 3000):
         scores = np.round(rng.random(n), rng.integers(1, 5))
         for y in (rng.random(n) < scores, scores > 0.5):
             weight = rng.integers(1, 4, n) / 4 if is_weighted else None
@@ -259,7 +271,6 @@ def test_a_sweep_on_a_device_has_the_edges_of_numpy(base, is_weighted):
                 xp.asarray(array, device=xp.Device("device1")) for array in table[:3]
             ]
             on_device = DistinctScores(*tensors, xp)
-            strategy = MonotonicSweep(base)
             np.testing.assert_array_equal(
                 strategy._edges_of_table(on_device), strategy._edges_of_table(table)
             )
@@ -285,11 +296,31 @@ def test_cells_are_condensed_on_the_device(is_weighted):
 
 def test_classes_of_an_unusual_strategy_are_copied_one_by_one():
     y, proba, _ = _data()
-    options = {"multiclass": "marginal", "binning": PoolAdjacentViolators()}
+    options = {"multiclass": "marginal", "binning": MinimumMass(50)}
     with counted_copies() as copies:
         found = calibration_error(y, on_device(proba), **options)
     assert found == calibration_error(y, proba, **options)
     assert max(copies) == 8 * len(y)
+
+
+@pytest.mark.parametrize("multiclass", ["marginal", "pooled"])
+@pytest.mark.parametrize("is_weighted", [False, True])
+def test_decompositions_of_tied_and_of_impossible_scores(multiclass, is_weighted):
+    rng = np.random.default_rng(0)
+    proba = rng.multinomial(20, [0.05, 0.4, 0.55], 2000) / 20
+    truth = np.cumsum(proba + 0.1, axis=1) / 1.3
+    y = (rng.random((2000, 1)) > truth).sum(axis=1)
+    options = {"multiclass": multiclass}
+    if is_weighted:
+        options["sample_weight"] = rng.integers(0, 4, 2000) / 2
+    for decomposition in (brier_decomposition, log_loss_decomposition):
+        expected = decomposition(y, proba, **options)
+        with counted_copies() as copies:
+            found = decomposition(on_device(y), on_device(proba), **options)
+        assert str(found) == str(expected)
+        np.testing.assert_allclose(tuple(found), tuple(expected), rtol=1e-10)
+        copies.refuse_more_than(len(y), free=_FREE)
+    assert "probability was 0" in str(expected)
 
 
 def test_comparisons():
@@ -571,6 +602,7 @@ LIBRARY_MEASURES = [
     "equal width",
     "weights",
     "neighbors of classes",
+    "decomposition of classes",
     "monitor",
 ]
 

@@ -23,14 +23,17 @@ from skcalib.binning import (
     EqualWidth,
     FixedEdges,
     MonotonicSweep,
+    PoolAdjacentViolators,
     check_binning,
 )
 from skcalib.binning._base import edges_between
 from skcalib.binning._equal_mass import last_ranks, needed_shares
 
 _KNOWN_EDGES = (EqualWidth, FixedEdges)  # strategies that do not read the scores
+# Strategies whose edges follow from the labels at the distinct scores.
+_OF_LABELS = (MonotonicSweep, PoolAdjacentViolators)
 _COLUMN_ELEMENTS = 1 << 26  # scores that are sorted together
-_MOST_EDGES = 1 << 8  # of a sweep: each bin is a pass over the scores
+_MOST_EDGES = 1 << 8  # that follow from labels: each bin is a pass over the scores
 
 
 class DeviceColumns:
@@ -70,8 +73,8 @@ class DeviceColumns:
         if last_strategy is strategy and last_moments >= moments:
             return last_result
         by_class = None
-        if type(strategy) is MonotonicSweep:
-            edges = [task.swept_edges(strategy) for task in self.tasks()]
+        if type(strategy) in _OF_LABELS:
+            edges = [task.edges_of_labels(strategy) for task in self.tasks()]
             if any(edges_of_class is None for edges_of_class in edges):
                 edges = None
         else:
@@ -153,9 +156,10 @@ class DeviceTask:
         distinct = xp.take(xp.take(ordered, last), has_weight)
         return Cells.of_scores(xp.astype(distinct, xp.float64), *sums)
 
-    def swept_edges(self, strategy):
-        """Return the edges of a `MonotonicSweep`, found on the device; None if that has
-        no double precision, or if there are too many bins: the scores are copied then.
+    def edges_of_labels(self, strategy):
+        """Return the edges of a strategy that reads the labels, found on the device;
+        None if that has no double precision, or if there are too many bins: the scores
+        are copied then.
         """
         cells = self.cells_in_place()
         xp = cells.xp
@@ -247,8 +251,8 @@ class DevicePooledTask(DeviceTask):
         """
         strategy = check_binning(binning, EqualMass(15))
         data = self._columns.data
-        if type(strategy) is MonotonicSweep:
-            edges = self.swept_edges(strategy)
+        if type(strategy) in _OF_LABELS:
+            edges = self.edges_of_labels(strategy)
         else:
             edges = _pooled_edges(data.scores, data.sample_weight, strategy)
         if edges is None:  # the strategy needs the scores themselves

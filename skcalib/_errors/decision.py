@@ -7,21 +7,12 @@ from scipy.optimize import isotonic_regression
 
 from skcalib._cells.device_columns import cells_in_place
 from skcalib._errors.error import CalibrationError, ErrorPower
-from skcalib._input.tensors import as_array, library_of
-from skcalib._rows.namespaces import (
-    at_least,
-    differences,
-    in_double,
-    placed,
-    runs,
-    sums_up_to,
-)
+from skcalib._input.tensors import library_of
+from skcalib._rows.namespaces import at_least, placed, sums_up_to
 from skcalib._rows.sorting import in_order
 from skcalib.binning import BaseBinning, PoolAdjacentViolators, check_binning
+from skcalib.binning._pool_adjacent_violators import isotonic_in_place
 
-# On a device, blocks are pooled until so few are left, or a round pools less than a
-# tenth of them.
-_FEW_BLOCKS, _SHRINKS = 1 << 8, 0.9
 # Each draw of labels is recalibrated on no more than this many cells.
 _MOST_CELLS = 1 << 10
 
@@ -119,8 +110,10 @@ class DecisionPower(ErrorPower):
         """Return the recalibrated scores (m,): the isotonic fit to the cells' event
         frequencies, or the frequency of each cell's bin.
         """
-        if self.cells.xp is not np:
-            return _isotonic_in_place(self.cells)
+        xp = self.cells.xp
+        if xp is not np:
+            fit, block = isotonic_in_place(self.weight, self.cells.weighted_label)
+            return xp.take(placed(xp, fit.x, self.scores), block)
         if self._bin_of_cell is None:
             return isotonic_regression(frequency, weights=self.weight).x
         events = np.bincount(self._bin_of_cell, self.share * frequency)
@@ -173,30 +166,3 @@ def _sums_from(values):
     sums = np.zeros(len(values) + 1)
     np.cumsum(values[::-1], out=sums[-2::-1])
     return sums
-
-
-def _isotonic_in_place(cells):
-    """Return the isotonic fit (m,) to the event frequencies of cells on a device.
-
-    Neighbouring blocks whose frequencies do not rise are pooled together, round after
-    round. When few blocks are left, or few are pooled, SciPy fits those that remain.
-    """
-    xp = cells.xp
-    weight = in_double(xp, cells.weight)
-    events = in_double(xp, cells.weighted_label)
-    block_of_cell = xp.arange(weight.shape[0], device=weight.device)
-    n_before = np.inf
-    while _FEW_BLOCKS < weight.shape[0] < _SHRINKS * n_before:
-        n_before = weight.shape[0]
-        frequency = events / weight
-        rises = frequency[1:] > frequency[:-1]
-        is_first = xp.concat((xp.ones_like(rises[:1]), rises))
-        block, last = runs(xp, is_first)
-        block_of_cell = xp.take(block, block_of_cell)
-        weight, events = (
-            differences(xp, xp.take(xp.cumulative_sum(values), last))
-            for values in (weight, events)
-        )
-    frequency, _ = as_array(events / weight)
-    fitted = isotonic_regression(frequency, weights=as_array(weight)[0]).x
-    return xp.take(placed(xp, fitted, weight), block_of_cell)

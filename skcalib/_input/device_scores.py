@@ -7,8 +7,13 @@ from functools import cached_property
 import numpy as np
 
 from skcalib._input.limits import MAX_MAGNITUDE, ROUNDING
-from skcalib._input.tensors import as_array, has_float64, off_processor
-from skcalib._rows.namespaces import clipped, entries_of_columns, row_softmax
+from skcalib._input.tensors import as_array, has_float64, library_of, off_processor
+from skcalib._rows.namespaces import (
+    clipped,
+    entries_of_columns,
+    row_softmax,
+    true_positions,
+)
 
 _BLOCK_ELEMENTS = 1 << 24  # scores of a block: few calls, and bounded temporaries
 # Rows that are added together in single precision, on a device without double.
@@ -405,10 +410,11 @@ def sums_of_rows(scores):
 
 def impossible_rows(scores, labels):
     """Return the positions of the samples whose label had the probability 0, for scores
-    (n,) of boolean labels or (n, K) of column indices: their log-loss is infinite.
+    (n,) of boolean labels, which may be tensors, or (n, K) of column indices: their
+    log-loss is infinite.
     """
     if scores.ndim == 1:
-        score_of_label = np.where(labels, scores, 1 - scores)
-    else:
-        score_of_label = scores_of_labels(scores, labels)
-    return np.flatnonzero(score_of_label == 0)
+        xp = library_of(scores)
+        score_of_label = xp.where(labels, scores, 1 - scores)
+        return true_positions(xp, score_of_label == 0)
+    return np.flatnonzero(scores_of_labels(scores, labels) == 0)

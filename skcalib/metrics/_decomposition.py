@@ -10,12 +10,15 @@ from numpy.typing import ArrayLike
 from scipy.special import xlog1py, xlogy
 
 from skcalib._cells.binned import BinnedTask, check_rows_or_bins
+from skcalib._cells.device_columns import rows_in_place
 from skcalib._cells.reductions import binary_tasks
 from skcalib._cells.statistics import BinStatistics
 from skcalib._inference.results import ResultRecord
 from skcalib._input.device_scores import impossible_rows
 from skcalib._input.scalars import check_option
+from skcalib._input.tensors import library_of
 from skcalib._rows.links import clip_probability
+from skcalib._rows.namespaces import as_double, clipped, in_double
 from skcalib._verdicts import impossible_words, sum_words
 from skcalib.binning import BaseBinning, PoolAdjacentViolators, check_binning
 
@@ -335,7 +338,7 @@ def _decomposition(name, expected_score, y_true, y_proba, binning, multiclass, r
     for task in binary_tasks(data, multiclass, pooled=True):
         is_of_rows = _is_of_rows(strategy, task)
         if name == "Log-loss" and not isinstance(task, BinnedTask):
-            n_impossible += len(impossible_rows(task.scores, task.labels == 1))
+            n_impossible += impossible_rows(*task.in_place).shape[0]
         decompositions.append(decomposed(expected_score, task, strategy))
     if len(decompositions) > 1:
         name += _OF_CLASSES
@@ -361,8 +364,7 @@ def decomposed(expected_score, task, strategy):
     # The score of the forecasts. With the isotonic fit it is that of the samples; other
     # bins, and bin sums, know the mean score of a bin only.
     if _is_of_rows(strategy, task):
-        scores = expected_score(task.labels, task.scores.astype(np.float64))
-        score = np.average(scores, weights=task.sample_weight)
+        score = _mean_score(expected_score, rows_in_place(task))
     else:
         score = share @ expected_score(frequency, bins.mean_score)
     # The score after recalibration, and that of the base rate as forecast for all.
@@ -373,6 +375,19 @@ def decomposed(expected_score, task, strategy):
     miscalibration = max(score - recalibrated, 0.0)
     discrimination = max(uncertainty - recalibrated, 0.0)
     return miscalibration, discrimination, uncertainty
+
+
+def _mean_score(expected_score, cells):
+    """Return the mean score of the samples, for these or for cells of one forecast
+    each: the expected score is linear in the event frequency.
+    """
+    xp = library_of(cells.mean_score)
+    forecast = as_double(xp, cells.mean_score)
+    scores = expected_score(cells.event_frequency, forecast)
+    if xp is np:
+        return np.average(scores, weights=cells.weight)
+    weight = in_double(xp, cells.weight)
+    return float(xp.sum(weight * scores) / xp.sum(weight))
 
 
 def _debiased_parts(bins):
@@ -426,5 +441,9 @@ def expected_brier(frequency, forecast):
 
 def _expected_log_loss(frequency, forecast):
     """Return the expected log-loss of a forecast for events of this frequency."""
-    forecast = clip_probability(forecast)
-    return -xlogy(frequency, forecast) - xlog1py(1 - frequency, -forecast)
+    if isinstance(forecast, np.ndarray | float):
+        forecast = clip_probability(forecast)
+        return -xlogy(frequency, forecast) - xlog1py(1 - frequency, -forecast)
+    xp = library_of(forecast)
+    forecast = clipped(xp, forecast)
+    return -frequency * xp.log(forecast) - (1 - frequency) * xp.log1p(-forecast)
