@@ -44,6 +44,16 @@ EDGES = np.linspace(0, 1, 11)
 HALVES = slice(0, N // 2), slice(N // 2, N)
 
 
+# Classes in another order than their columns, and weights, some of them 0.
+RANKED = {
+    "": {},
+    "order, weights": {
+        "order": np.random.default_rng(2).permutation(K),
+        "sample_weight": np.arange(N) % 3,
+    },
+}
+
+
 def _two_halves(function, **options):
     """Return a function of labels and scores that passes both halves of them."""
 
@@ -132,6 +142,10 @@ JOBS |= {
     },
     "brier_decomposition": _of_each(metrics.brier_decomposition),
     "log_loss_decomposition": _of_each(metrics.log_loss_decomposition),
+    "ranked_probability_score": {
+        name: ("classes", partial(metrics.ranked_probability_score, **options))
+        for name, options in RANKED.items()
+    },
     "calibration_slope_intercept": _one(metrics.calibration_slope_intercept),
     "validity_curve": _one(metrics.validity_curve),
     "calibration_by_group": _one(metrics.calibration_by_group, groups=GROUPS, **DRAWS),
@@ -210,7 +224,6 @@ JOBS |= {
 # Functions that copy more, and why.
 EXEMPT = {
     "kernel_calibration_error": "a copy of 512 rows: see test_devices",
-    "ranked_probability_score": "cumulates all classes",
     "ranked_probability_decomposition": "cumulates all classes",
     "advise": "fits recalibrators",
     "cross_validate": "fits recalibrators",

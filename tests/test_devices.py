@@ -43,6 +43,7 @@ from skcalib.metrics import (
     kuiper_calibration_error,
     log_loss_decomposition,
     neighborhood_calibration_error,
+    ranked_probability_score,
     reliability_curve,
     smooth_calibration_error,
     sweep_calibration_error,
@@ -121,6 +122,7 @@ MEASURES = {
     "decomposition of classes": lambda y, p: tuple(
         log_loss_decomposition(y, p, multiclass="marginal")
     ),
+    "ranks": ranked_probability_score,
     "monitor": _monitored,
     "change": _changed,
 }
@@ -602,6 +604,7 @@ LIBRARY_MEASURES = [
     "equal width",
     "weights",
     "neighbors of classes",
+    "ranks",
     "decomposition of classes",
     "monitor",
 ]

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skcalib._cells.tasks import BinaryTask
+from skcalib._input.device_scores import DeviceScores
 from skcalib._input.labels import shown
 from skcalib._input.scored_labels import check_scored_labels
 from skcalib.binning import BaseBinning, PoolAdjacentViolators, check_binning
@@ -98,6 +99,9 @@ def ranked_probability_score(
     data = check_scored_labels(
         y_true, y_proba, sample_weight=sample_weight, pos_label=pos_label, labels=labels
     )
+    if isinstance(data.scores, DeviceScores):
+        losses = _losses_on_device(data, order)
+        return float(np.average(losses, weights=data.sample_weight))
     score = 0.0
     for task in _tasks_above(data, order):
         losses = (task.scores - task.labels) ** 2
@@ -208,9 +212,7 @@ def _tasks_above(data, order):
         scores = data.scores.astype(np.float64)
         yield BinaryTask(scores, data.labels, data.sample_weight)
         return
-    rank = np.empty(len(columns), dtype=np.intp)
-    rank[columns] = np.arange(len(columns))
-    rank_of_label = rank[data.labels]
+    rank_of_label = _ranks(columns)[data.labels]
     probability = np.asarray(data.scores)  # from a device
     above = 1.0
     for k, column in enumerate(columns[:-1]):
@@ -218,6 +220,36 @@ def _tasks_above(data, order):
         above = above - probability[:, column].astype(np.float64)
         scores = np.clip(above, 0, 1)
         yield BinaryTask(scores, rank_of_label > k, data.sample_weight)
+
+
+def _losses_on_device(data, order):
+    """Return the score of each sample (n,), for `ScoredLabels` of classes whose scores
+    are `DeviceScores`.
+    """
+    scores = data.scores
+    xp = scores.xp
+    columns = _columns_in_order(data.classes, order)
+    rank_of_label = scores.moved(_ranks(columns)[data.labels])
+    lower = xp.asarray(columns[:-1], device=scores.device)  # all but the highest class
+    ranks = scores.moved(np.arange(len(columns) - 1))
+
+    def of_block(block, rows):
+        """Return the scores (m,) of a block of samples: the squared distance of both
+        distribution functions, summed over the classes.
+        """
+        ordered = xp.astype(xp.take(block, lower, axis=1), scores.sum_dtype)
+        above = xp.clip(1 - xp.cumulative_sum(ordered, axis=1), 0, 1)
+        is_above = xp.astype(rank_of_label[rows, None] > ranks, scores.sum_dtype)
+        return xp.sum((above - is_above) ** 2, axis=1)
+
+    return scores.per_row(of_block)
+
+
+def _ranks(columns):
+    """Return the rank (K,) of the class of each column, for the columns in order."""
+    ranks = np.empty(len(columns), dtype=np.intp)
+    ranks[columns] = np.arange(len(columns))
+    return ranks
 
 
 def _columns_in_order(classes, order):
