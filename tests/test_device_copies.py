@@ -146,6 +146,10 @@ JOBS |= {
         name: ("classes", partial(metrics.ranked_probability_score, **options))
         for name, options in RANKED.items()
     },
+    "ranked_probability_decomposition": {
+        name: ("classes", partial(metrics.ranked_probability_decomposition, **options))
+        for name, options in (RANKED | {"bins": {"binning": 10}}).items()
+    },
     "calibration_slope_intercept": _one(metrics.calibration_slope_intercept),
     "validity_curve": _one(metrics.validity_curve),
     "calibration_by_group": _one(metrics.calibration_by_group, groups=GROUPS, **DRAWS),
@@ -224,7 +228,6 @@ JOBS |= {
 # Functions that copy more, and why.
 EXEMPT = {
     "kernel_calibration_error": "a copy of 512 rows: see test_devices",
-    "ranked_probability_decomposition": "cumulates all classes",
     "advise": "fits recalibrators",
     "cross_validate": "fits recalibrators",
     "recalibration_gain": "fits a recalibrator; on the device if it can be",
@@ -403,3 +406,21 @@ def test_an_isotonic_fit_on_a_device_is_that_of_scipy():
         with counted_copies():
             found = metrics.decision_calibration_error(y, on_device(proba), **options)
         assert found == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_parts_of_tied_scores_on_a_device_are_those_of_numpy(dtype):
+    """With sums of probabilities that tie or not by their last digit."""
+    rng = np.random.default_rng(0)
+    proba = (rng.multinomial(12, [0.2] * 5, 3000) / 12).astype(dtype)
+    y = rng.integers(0, 5, 3000)
+    for decompose, options in (
+        (metrics.ranked_probability_decomposition, {"order": [3, 0, 4, 1, 2]}),
+        (metrics.brier_decomposition, {"multiclass": "marginal"}),
+        (metrics.brier_decomposition, {"multiclass": "pooled"}),
+    ):
+        for weight in (None, rng.integers(0, 4, 3000) / 4):
+            expected = decompose(y, proba, sample_weight=weight, **options)
+            found = decompose(y, on_device(proba), sample_weight=weight, **options)
+            np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-15)
+            assert str(found) == str(expected)

@@ -43,6 +43,7 @@ from skcalib.metrics import (
     kuiper_calibration_error,
     log_loss_decomposition,
     neighborhood_calibration_error,
+    ranked_probability_decomposition,
     ranked_probability_score,
     reliability_curve,
     smooth_calibration_error,
@@ -123,6 +124,7 @@ MEASURES = {
         log_loss_decomposition(y, p, multiclass="marginal")
     ),
     "ranks": ranked_probability_score,
+    "parts of ranks": ranked_probability_decomposition,
     "monitor": _monitored,
     "change": _changed,
 }
@@ -605,6 +607,7 @@ LIBRARY_MEASURES = [
     "weights",
     "neighbors of classes",
     "ranks",
+    "parts of ranks",
     "decomposition of classes",
     "monitor",
 ]

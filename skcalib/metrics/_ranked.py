@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from skcalib._cells.device_columns import DeviceColumns
 from skcalib._cells.tasks import BinaryTask
-from skcalib._input.device_scores import DeviceScores
+from skcalib._input.device_scores import DeviceLabels, DeviceScores
 from skcalib._input.labels import shown
 from skcalib._input.scored_labels import check_scored_labels
 from skcalib.binning import BaseBinning, PoolAdjacentViolators, check_binning
@@ -212,14 +213,37 @@ def _tasks_above(data, order):
         scores = data.scores.astype(np.float64)
         yield BinaryTask(scores, data.labels, data.sample_weight)
         return
+    if isinstance(data.scores, DeviceScores):
+        xp = data.scores.xp
+        if data.scores.sum_dtype == xp.float64:
+            yield from _tasks_on_device(data, columns)
+            return
     rank_of_label = _ranks(columns)[data.labels]
-    probability = np.asarray(data.scores)  # from a device
     above = 1.0
     for k, column in enumerate(columns[:-1]):
         # Rounding of the sum may lead out of [0, 1] by little.
-        above = above - probability[:, column].astype(np.float64)
+        above = above - data.scores[:, column].astype(np.float64)
         scores = np.clip(above, 0, 1)
         yield BinaryTask(scores, rank_of_label > k, data.sample_weight)
+
+
+def _tasks_on_device(data, columns):
+    """Yield the tasks of `_tasks_above` for `DeviceScores`, which stay on their
+    device.
+    """
+    scores = data.scores
+    xp = scores.xp
+    rank_of_label = scores.moved(_ranks(columns)[data.labels])[:, None]
+    above = 1.0
+    for k, column in enumerate(columns[:-1].tolist()):
+        probability = scores.columns(slice(column, column + 1))  # (n, 1)
+        above = above - xp.astype(probability, scores.sum_dtype)
+        is_above = xp.astype(rank_of_label > k, scores.sum_dtype)
+        event = data._replace(
+            scores=scores.with_values(xp.clip(above, 0, 1)),
+            labels=DeviceLabels(xp, scores.device, is_above),
+        )
+        yield from DeviceColumns(event).tasks()
 
 
 def _losses_on_device(data, order):
