@@ -120,6 +120,10 @@ JOBS["calibration_test"]["kuiper"] = (
     "classes",
     partial(metrics.calibration_test, method="kuiper"),
 )
+JOBS["calibration_test"]["multinomial"] = (
+    "classes",
+    partial(metrics.calibration_test, method="multinomial"),
+)
 JOBS |= {
     "calibration_error_interval": _of_each(metrics.calibration_error_interval, **DRAWS),
     "groupwise_calibration_error": {

@@ -124,6 +124,11 @@ MEASURES = {
         log_loss_decomposition(y, p, multiclass="marginal")
     ),
     "ranks": ranked_probability_score,
+    "multinomial": lambda y, p: (
+        calibration_test(
+            y, p, method="multinomial", sample_weight=np.arange(600) % 3
+        ).statistic
+    ),
     "parts of ranks": ranked_probability_decomposition,
     "monitor": _monitored,
     "change": _changed,
@@ -608,6 +613,7 @@ LIBRARY_MEASURES = [
     "neighbors of classes",
     "ranks",
     "parts of ranks",
+    "multinomial",
     "decomposition of classes",
     "monitor",
 ]

@@ -202,8 +202,7 @@ class DeviceTask:
         """Whether the device has double precision: without, it finds no distinct
         scores, and draws no labels.
         """
-        scores = self._columns.data.scores
-        return scores.sum_dtype == scores.xp.float64
+        return self._columns.data.scores.has_float64
 
     @property
     def labels(self):
@@ -378,7 +377,7 @@ def _sorts_on_device(scores, sample_weight, strategy):
     """Return whether the device can find a strategy's edges: those that are order
     statistics, of weights only if these can be added up in double precision.
     """
-    adds_up = sample_weight is None or scores.sum_dtype == scores.xp.float64
+    adds_up = sample_weight is None or scores.has_float64
     return type(strategy) is EqualMass and adds_up
 
 

@@ -3,9 +3,11 @@
 import numpy as np
 from scipy.stats import chi2
 
+from skcalib._input.device_scores import DeviceScores
+from skcalib._input.tensors import as_array, library_of
 from skcalib._input.warn import warn
 from skcalib._rows.blocks import row_blocks, weights_or_ones
-from skcalib._rows.links import log_probability
+from skcalib._rows.namespaces import clipped, logarithm
 
 # With fewer expected samples of a class, the chi-squared distribution is poor.
 _FEW = 5
@@ -25,8 +27,8 @@ def multinomial(probability, codes, sample_weight=None):
 
     Parameters
     ----------
-    probability : ndarray of shape (n, K)
-        Predicted probabilities.
+    probability : ndarray or DeviceScores of shape (n, K)
+        Predicted probabilities: on a device with double precision, they stay there.
     codes : ndarray of int, shape (n,)
         The class of each row.
     sample_weight : ndarray of shape (n,) or None
@@ -37,25 +39,24 @@ def multinomial(probability, codes, sample_weight=None):
     score = np.zeros(2 * n_classes)
     information = np.zeros((2 * n_classes, 2 * n_classes))
     expected = np.zeros(n_classes)
-    for rows in row_blocks(n_rows):
-        p = probability[rows].astype(np.float64)
-        z = log_probability(p)
-        z -= z.mean(axis=1, keepdims=True)
-        w = weight[rows, None]
-        residual = -p
-        residual[np.arange(len(p)), codes[rows]] += 1
+    for p, residual, w in _blocks(probability, codes, weight):
+        xp = library_of(p)
+        z = logarithm(xp, clipped(xp, p))
+        z -= xp.mean(z, axis=1, keepdims=True)
         # The derivatives of the log-odds of class k by a_k and b_k are 1 and z_k.
-        score += np.concatenate([(w * residual).sum(0), (w * residual * z).sum(0)])
-        expected += (w * p).sum(axis=0)
+        score += np.concatenate([_sums(w * residual), _sums(w * residual * z)])
+        sum_of_p = _sums(w * p)
+        expected += sum_of_p
         # The covariance matrix of the indicators of one label is diag(p) - p p'. The
         # second term adds to all entries, the first to those of a class with itself.
-        p_times_derivatives = np.hstack([p, p * z])
-        information -= (w * p_times_derivatives).T @ p_times_derivatives
+        p_times_derivatives = xp.concat([p, p * z], axis=1)
+        products = (w * p_times_derivatives).T @ p_times_derivatives
+        information -= as_array(products)[0]
         intercepts = np.arange(n_classes)
         slopes = intercepts + n_classes
-        sum_of_pz = (w * p * z).sum(axis=0)
-        information[intercepts, intercepts] += (w * p).sum(axis=0)
-        information[slopes, slopes] += (w * p * z**2).sum(axis=0)
+        sum_of_pz = _sums(w * p * z)
+        information[intercepts, intercepts] += sum_of_p
+        information[slopes, slopes] += _sums(w * p * z**2)
         information[intercepts, slopes] += sum_of_pz
         information[slopes, intercepts] += sum_of_pz
     if expected.min() < _FEW:
@@ -79,3 +80,28 @@ def multinomial(probability, codes, sample_weight=None):
     statistic = np.sum(squares / eigenvalues[is_informative])
     degrees = np.count_nonzero(is_informative)
     return float(statistic), float(chi2.sf(statistic, degrees))
+
+
+def _blocks(probability, codes, weight):
+    """Yield the probabilities (m, K) of blocks of rows, the indicators of their labels
+    minus these, and their weights (m, 1), in the library of the probabilities.
+    """
+    if isinstance(probability, DeviceScores):
+        xp = probability.xp
+        classes = xp.arange(probability.shape[1], device=probability.device)
+        for rows, block in probability.blocks:
+            p = xp.astype(block, xp.float64)
+            label = xp.asarray(codes[rows], device=probability.device)
+            is_label = xp.astype(label[:, None] == classes, xp.float64)
+            yield p, is_label - p, probability.moved(weight[rows])[:, None]
+        return
+    for rows in row_blocks(len(codes)):
+        p = probability[rows].astype(np.float64)
+        residual = -p
+        residual[np.arange(len(p)), codes[rows]] += 1
+        yield p, residual, weight[rows, None]
+
+
+def _sums(values):
+    """Return the sums over the rows of values (m, K) as an array of NumPy."""
+    return as_array(library_of(values).sum(values, axis=0))[0]

@@ -102,7 +102,8 @@ class DeviceScores:
         bits = xp.finfo(values.dtype).bits
         self.dtype = np.dtype(np.float64 if bits == 64 else np.float32)
         self._dtype = xp.float64 if bits == 64 else xp.float32
-        self.sum_dtype = xp.float64 if has_float64(xp, device) else xp.float32
+        self.has_float64 = has_float64(xp, device)
+        self.sum_dtype = xp.float64 if self.has_float64 else xp.float32
 
     @property
     def shape(self):
@@ -195,7 +196,7 @@ class DeviceScores:
         double precision.
         """
         most = None
-        if self.sum_dtype != self.xp.float64:
+        if not self.has_float64:
             most = _ROWS_IN_SINGLE
         return self.blocks_of(most)
 
@@ -231,7 +232,7 @@ class DeviceScores:
         """Return numbers of NumPy (m,) as a tensor of the type in which sums are
         computed.
         """
-        dtype = np.float64 if self.sum_dtype == self.xp.float64 else np.float32
+        dtype = np.float64 if self.has_float64 else np.float32
         return self.xp.asarray(values.astype(dtype), device=self.device)
 
     def check_probabilities(self, tolerance, kept, *, rows_sum_to_one):

@@ -213,11 +213,9 @@ def _tasks_above(data, order):
         scores = data.scores.astype(np.float64)
         yield BinaryTask(scores, data.labels, data.sample_weight)
         return
-    if isinstance(data.scores, DeviceScores):
-        xp = data.scores.xp
-        if data.scores.sum_dtype == xp.float64:
-            yield from _tasks_on_device(data, columns)
-            return
+    if isinstance(data.scores, DeviceScores) and data.scores.has_float64:
+        yield from _tasks_on_device(data, columns)
+        return
     rank_of_label = _ranks(columns)[data.labels]
     above = 1.0
     for k, column in enumerate(columns[:-1]):

@@ -356,7 +356,9 @@ def _multinomial_test(multiclass, data):
     weight = data.sample_weight
     if known is not None:
         weight = None  # equal weights say nothing
-    probability = np.asarray(data.scores)  # from a device
+    probability = data.scores
+    if isinstance(probability, DeviceScores) and not probability.has_float64:
+        probability = np.asarray(probability)
     if data.is_binary:
         probability = np.column_stack((1 - probability, probability))
     codes = data.labels.astype(np.intp)
