@@ -317,6 +317,26 @@ def test_little_is_copied(name, case, monkeypatch):
     copies.refuse_more_than(N, free=FREE)
 
 
+@pytest.mark.parametrize("weight_type", ["frequency", "importance"])
+def test_with_importance_weights_scores_are_copied_once(weight_type):
+    """The variances of such weights need each sample; those that count do not."""
+    weight = np.random.default_rng(3).integers(1, 4, N)
+    job = partial(
+        metrics.calibration_error_interval,
+        multiclass="marginal",
+        sample_weight=weight,
+        weight_type=weight_type,
+        **DRAWS,
+    )
+    expected, found, copies = _copies("classes", job)
+    assert str(found) == str(expected)
+    if weight_type == "frequency":
+        copies.refuse_more_than(N, free=FREE)
+    else:
+        labels_and_scores = 8 * N * (1 + K)
+        assert sum(size for size in copies if size > FREE) == labels_and_scores
+
+
 DISPLAYED = {
     "ValidityDisplay": partial(
         displays.ValidityDisplay.from_predictions, binning=EqualMass(15)

@@ -407,7 +407,8 @@ class MetricInput:
             return ""  # labels are drawn
         if kind == "pooled":
             multiclass = "marginal"  # each class needs enough events
-        for task in binary_tasks(data, multiclass):
+        # Labels and weights are enough: scores on a device stay there.
+        for task in binary_tasks(data._replace(label_weights=None), multiclass):
             reason = few_effective_events(task.labels, task.sample_weight)
             if reason:
                 return reason
