@@ -4,6 +4,7 @@ samples of more than 8 n bytes, and 64 n in all. Results are those of NumPy.
 
 import importlib
 import inspect
+import re
 from functools import partial
 
 import numpy as np
@@ -304,7 +305,13 @@ def _assert_equal(found, expected):
         np.testing.assert_allclose(*numbers, rtol=1e-10)
 
 
-CASES = [(name, case) for name, jobs in JOBS.items() for case in jobs]
+# Draws of labels take long: the fast tests have those of one error.
+_IS_SLOW = re.compile(r"(smooth|sweep|kuiper)_calibration_error (marginal|labels)")
+CASES = []
+for _name, _jobs in JOBS.items():
+    for _case in _jobs:
+        _marks = [pytest.mark.slow] if _IS_SLOW.match(_case) else []
+        CASES.append(pytest.param(_name, _case, marks=_marks))
 
 
 @pytest.mark.parametrize(("name", "case"), CASES)
