@@ -137,8 +137,11 @@ def _minimised(loss, parameters, tolerance):
             left_after_step = decrement * (residual + logit_change) ** 2
             if logit_change < 0.1 and left_after_step <= tolerance:
                 return parameters - step, left_after_step
-        # The loss cannot show a gain below its own rounding.
+        # The loss cannot show a gain below its own rounding: a small step is taken
+        # without it.
         if decrement <= max(tolerance, np.finfo(loss.dtype).eps * current):
+            if loss.largest_logit_change(step) < 0.1:
+                parameters = parameters - step
             break
         parameters, loss_there = line_search(loss.evaluate, parameters, step, current)
         if loss_there is None:  # no shorter step lowers the loss

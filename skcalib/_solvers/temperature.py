@@ -389,8 +389,12 @@ def _two_class_derivatives(inverse, logits, codes, n_derivatives):
         if n_derivatives == 2:
             yield rows, slope, curvature
             continue
+        third = probability_of_other  # in the same memory
+        third *= 2
+        third -= 1
         with np.errstate(over="ignore"):
-            third = -curvature * margin * (1 - 2 * probability_of_other)
+            third *= curvature
+            third *= margin
         yield rows, slope, curvature, third
 
 
