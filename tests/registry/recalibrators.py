@@ -202,11 +202,6 @@ ENTRIES = {
         ),
         two_classes=(SplineCalibration(5),),
         fits_missing_class=True,
-        expected_failures={
-            "check_sample_weight_equivalence_on_dense_data": (
-                "asks for 7 digits of a class without a row, and gets 5"
-            )
-        },
     ),
     "skcalib.StackedRecalibrator": RecalibratorEntry(
         job="doc/which_recalibrator.md",
