@@ -220,7 +220,8 @@ class ChangeDisplay:
         clusters : pair of array-likes, default=None
             The clusters of the samples before and after: samples in the same cluster
             (for example, from one patient or match) may be dependent, even across the
-            two data sets.
+            two data sets. A value that occurs in both is the same cluster: clusters
+            that are numbered anew in the second data set need other numbers.
         random_state : int, RandomState instance or None, default=None
             Seed for the random draws.
         ax : Axes, default=None
